@@ -6,7 +6,6 @@
 #define BROKER_CONFIG_H
 
 #include <netinet/in.h>
-#include <stdbool.h>
 
 #include "wire.h"
 
@@ -40,22 +39,19 @@ struct config {
 	int workers;
 	int max_lag_ms;		/* of a replica in sync */
 	int initial_delay_ms;	/* of the first rebalance of a group */
-	int min_session_ms;
-	struct node nodes[MAX_NODES];
+	struct node nodes[MAX_NODES];	/* the first one is the coordinator of all groups */
 	struct topic topics[MAX_PARTITIONS];
 	struct topic *partitions[MAX_PARTITIONS + 1];	/* the topic of each partition */
 	int nr_nodes, nr_topics, nr_partitions;
 	const struct node *self;
+	struct json_t *document;	/* owns the strings */
 };
 
 extern struct config config;
 
-/* Read the file and select this broker; prints errors. @node is its ID; NULL: the first one. */
-bool config_load(const char *path, const char *node);
-const struct node *config_node(int id);
+/* Read the file and select this broker, or exit. @node is its ID; NULL: the first one. */
+void config_load(const char *file, const char *node);
 struct topic *config_topic(struct text name);
-/* The coordinator of a group. All brokers agree. */
-const struct node *config_coordinator(struct text group);
 /* Return: index of the node in topic->replicas, or -1. */
 int topic_replica(const struct topic *topic, int node);
 
@@ -64,7 +60,6 @@ static inline bool leads(const struct topic *topic)
 	return topic->replicas[0] == config.self->id;
 }
 
-/* Does this broker have a replica of the topic? */
 static inline bool is_replica(const struct topic *topic)
 {
 	return topic_replica(topic, config.self->id) >= 0;

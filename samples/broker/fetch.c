@@ -18,24 +18,18 @@ static enum error_code find_start(const struct request *request, struct part *pa
 	if (part->offset < 0 || part->offset > state.end.offset)
 		return OFFSET_OUT_OF_RANGE;
 	part->start = log_find(partition_log(part->number), state.end, part->offset);
-	if (part->start.offset < 0)
-		return STORAGE_ERROR;
 	if (request->key.kind == WAIT_COPY &&
 	    !partition_followed(part->number, request->replica, part->start))
 		return REPLICA_NOT_AVAILABLE;
 	return 0;
 }
 
-static void begin(struct request *request)
+static enum error_code begin(struct request *request)
 {
 	request->key.kind = request->replica > 0 ? WAIT_COPY : WAIT_READ;
-	/* There are no sessions. */
-	if (request->session)
-		request->error = SESSION_NOT_FOUND;
-	for_each_part(part, request) {
-		if (!request->error && !part->error)
-			part->error = find_start(request, part);
-	}
+	for_each_part(part, request)
+		part->error = part->error ?: find_start(request, part);
+	return 0;
 }
 
 /* Update the high watermark. Return: number of bytes that the request may see. */
@@ -57,7 +51,7 @@ static uint64_t missing(struct request *request)
 {
 	uint64_t bytes = 0;
 
-	if (request->error || request->min_bytes <= 0)
+	if (request->min_bytes <= 0)
 		return 0;
 	for_each_part(part, request) {
 		if (part->error)
@@ -67,58 +61,52 @@ static uint64_t missing(struct request *request)
 	return bytes < (uint64_t)request->min_bytes ? request->min_bytes - bytes : 0;
 }
 
-/* Write complete batches. */
-static void transfer_records(struct request *request, struct part *part, struct wire *wire)
+/* Return: size of the complete batches within a limit; without records, of one at least. */
+static size_t fitting(const uint8_t *data, size_t available, ssize_t limit, bool any_records)
 {
-	size_t start = wire->size, len;
-	ssize_t limit = MAX(0, MIN(part->max_bytes, request->max_bytes)), got = 0;
-	uint8_t *data;
+	ssize_t len = 0;
 
-	if (!wire->writes) {
-		wire_bytes(wire, &part->records);
-		return;
+	while (len < (ssize_t)available) {
+		ssize_t next = len + batch_header(data + len).size;
+
+		if (next > limit && (len || any_records))
+			break;
+		len = next;
 	}
-	len = available(request, part);
-	/*
-	 * The first batch of a response is complete, whatever the limits are: a client would not
-	 * progress otherwise.
-	 */
-	if (len && !request->any_records)
-		limit = MAX(limit, (ssize_t)log_first(partition_log(part->number), part->start));
-	len = MIN(len, (size_t)limit);
-	wire_number(wire, 0, 4);
-	data = len ? wire_raw(wire, len) : NULL;
-	if (data)
-		got = log_read(partition_log(part->number), part->start.position, data, len);
-	len = got > 0 ? batches_complete(data, got) : 0;
-	wire->size = start + 4 + len;
-	wire_patch(wire, start, len);
-	request->any_records |= len > 0;
-	request->max_bytes -= len;
+	return len;
 }
 
 static void answer(struct request *request)
 {
-	request->max_bytes = MIN(request->max_bytes, BATCH_MAX);
-	if (request->error) {
-		request->nr_parts = 0;
-		request->nr_topics = 0;
+	ssize_t limit = MIN(request->max_bytes, BATCH_MAX);
+	bool any_records = false;
+
+	/* The first batch is complete, whatever the limits are: a client would not progress. */
+	for_each_part(part, request) {
+		size_t len = available(request, part);
+		const uint8_t *data;
+
+		part->records = text_of("");
+		if (!len)
+			continue;
+		data = partition_log(part->number)->data + part->start.position;
+		len = fitting(data, len, MIN(part->max_bytes, limit), any_records);
+		part->records = (struct text){ (const char *)data, len };
+		any_records |= len > 0;
+		limit -= len;
 	}
-	for_each_part(part, request)
-		available(request, part);
 }
 
 const struct api api_fetch = {
 	.key = 1, .min = 4, .max = 10,
 	.request = FIELDS(NUMBER(0, 4, replica), NUMBER(0, 4, timeout_ms), NUMBER(0, 4, min_bytes),
-		NUMBER(0, 4, max_bytes), CONST(0, 99, 1, 0), NUMBER(7, 4, session),
-		CONST(7, 99, 4, -1),
+		NUMBER(0, 4, max_bytes), CONST(0, 99, 1, 0), CONST(7, 99, 8, 0),
 		EACH_PARTITION(CONST(9, 99, 4, -1), PART_NUMBER(0, 8, offset), CONST(5, 99, 8, -1),
 			       PART_NUMBER(0, 4, max_bytes)),
 		EMPTY_ARRAY(7)),
-	.response = FIELDS(THROTTLE(0), NUMBER(7, 2, error), CONST(7, 99, 4, 0),
+	.response = FIELDS(THROTTLE(0), CONST(7, 99, 6, 0),
 		EACH_PARTITION(PART_NUMBER(0, 2, error), PART_NUMBER(0, 8, high),
 			       PART_NUMBER(0, 8, high), CONST(5, 99, 8, 0), EMPTY_ARRAY(0),
-			       CALLS(transfer_records))),
+			       PART_BYTES(records))),
 	.begin = begin, .missing = missing, .answer = answer,
 };

@@ -1,15 +1,87 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Consumer groups: see group.h. */
+/*
+ * Consumer groups: their members and offsets, in memory that all processes of a broker share,
+ * since the members of a group may be connected to different workers.
+ *
+ * A group without members is EMPTY. A member that joins, leaves or loses its session starts a
+ * rebalance. The group is JOINING until all members have joined, or until the rebalance timeout,
+ * which ends members that have not; the first rebalance lasts for the initial delay. It is
+ * SYNCING until the leader has sent the assignments, and then STABLE. A JoinGroup waits as long
+ * as its group is JOINING and a SyncGroup as long as it is SYNCING; the first one of them that
+ * sees the end of the rebalance brings it about, and signals the others.
+ *
+ * A session is an alarm, so it outlives the connection of its member and its worker.
+ *
+ * One robust mutex protects all groups. If its owner is killed, all groups begin without members,
+ * as after a restart of the broker; their offsets are read from the log.
+ *
+ * A commit of offsets is a batch of the partition OFFSETS, whose only record is the name of the
+ * group with the topics and partitions of the request. So it has a CRC, and a torn one is cut. A
+ * broker that starts reads all of them.
+ */
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "group.h"
+#include "request.h"
 
 #define MAX_SESSION_MS	1800000
+
+#define MAX_GROUPS	64
+#define MAX_MEMBERS	2048	/* of all groups */
+
+/* Maximum size of the protocols of a member, and of its assignment. */
+#define GROUP_DATA_MAX	8192
+#define GROUP_NAME_SIZE	255
+
+enum group_state { EMPTY, JOINING, SYNCING, STABLE };
+
+/* A text in shared memory. */
+#define STORED(size)	{ int len; char bytes[size]; }
+#define store(to, text)	store_text(&(to)->len, (to)->bytes, sizeof((to)->bytes), text)
+#define stored(from)	((struct text){ (from)->bytes, (from)->len })
+
+/* Return: false if the text is too long. */
+static bool store_text(int *len, char *bytes, size_t size, struct text text)
+{
+	if (text.len > (int)size)
+		return false;
+	*len = text.len;
+	memcpy(bytes, text.len > 0 ? text.data : "", MAX(text.len, 0));
+	return true;
+}
+
+struct member {
+	struct group *group;	/* NULL: free */
+	struct STORED(48) id;
+	struct STORED(GROUP_NAME_SIZE) instance;	/* of a static member */
+	int session_ms;
+	int rebalance_ms;
+	struct wait session;	/* alarm */
+	int generation;		/* the last one that it has joined; 0 for a new member */
+	uint64_t due;		/* end of the time for its JoinGroup or SyncGroup, or 0 */
+	uint64_t ticket;	/* of its last request that may wait */
+	pid_t waits_in;		/* worker in which this request waits, or 0 */
+	struct STORED(GROUP_DATA_MAX) protocols;
+	struct STORED(GROUP_DATA_MAX) assignment;
+};
+
+struct group {
+	struct STORED(GROUP_NAME_SIZE) name;
+	enum group_state state;
+	int generation;
+	uint64_t deadline;	/* of the rebalance */
+	uint64_t limit;		/* on the deadline of an initial rebalance; 0 for others */
+	struct member *leader;
+	struct STORED(GROUP_NAME_SIZE) protocol;
+	bool has_offsets;
+	int64_t next[MAX_PARTITIONS];	/* offset of each partition + 1; 0: none */
+};
 
 static struct {
 	pthread_mutex_t lock;
@@ -18,6 +90,61 @@ static struct {
 	struct group groups[MAX_GROUPS];
 	struct member members[MAX_MEMBERS];
 } *shared;
+
+/* Find a group, or create it. Return: NULL if there is none, or no room for it. */
+static struct group *find_group(struct text name, bool create)
+{
+	struct group *unused = NULL;
+
+	for (struct group *group = shared->groups; group < shared->groups + MAX_GROUPS; group++) {
+		if (text_equals(name, stored(&group->name)))
+			return group;
+		if (!unused && group->state == EMPTY && !group->has_offsets)
+			unused = group;
+	}
+	if (!create || !unused)
+		return NULL;
+	*unused = (struct group){ .generation = unused->generation };
+	store(&unused->name, name);
+	return unused;
+}
+
+static const struct field *log_record =
+	FIELDS(TEXT(0, group_name), EACH_PARTITION(PART_NUMBER(0, 8, offset)));
+
+static void set_offsets(struct request *request, struct group *group)
+{
+	for_each_part(part, request) {
+		/* A partition with an error has no offset in the log. */
+		if (part->number < 0 || part->offset < 0)
+			continue;
+		group->has_offsets = true;
+		group->next[part->number] = part->offset + 1;
+	}
+}
+
+/* Read the offsets of all groups from the log. */
+static void load_offsets(void)
+{
+	const uint8_t *data = partition_log(OFFSETS)->data;
+	uint64_t end = partition_state(OFFSETS).end.position;
+	struct wire wire = { .data = (uint8_t *)data };
+
+	while (wire.size < end && !wire.failed) {
+		struct request request = { };
+		struct group *group;
+
+		wire.at = wire.size + HEADER_SIZE;
+		wire.size += batch_header(data + wire.size).size;
+		request_fields(&request, NULL, &wire, log_record);
+		group = find_group(request.group_name, true);
+		if (group)
+			set_offsets(&request, group);
+		free(request.parts);
+	}
+	if (wire.failed)
+		errx(1, "%s cannot be read", partition_log(OFFSETS)->path);
+}
 
 void group_lock(void)
 {
@@ -31,7 +158,7 @@ void group_lock(void)
 	}
 	for (int i = 0; i < MAX_GROUPS; i++)
 		shared->groups[i].state = EMPTY;
-	offsets_load();
+	load_offsets();
 }
 
 void group_unlock(void)
@@ -54,7 +181,7 @@ static struct member *next_member(const struct group *group, struct member *last
 
 static void wake(struct group *group, enum wait_kind kind)
 {
-	wait_signal((struct wait_key){ kind, group - shared->groups }, UINT32_MAX);
+	wait_signal(kind, group - shared->groups, UINT32_MAX);
 }
 
 /* Heartbeats do not replace the JoinGroup or SyncGroup of a member. */
@@ -64,69 +191,37 @@ static void renew(struct member *member)
 
 	if (member->due && member->due < end && !member->waits_in)
 		end = member->due;
-	wait_alarm(&member->session, (struct wait_key){ WAIT_SESSION, member - shared->members },
-		   end);
-}
-
-static bool store(struct data *data, struct text text)
-{
-	if (text.len > GROUP_DATA_MAX)
-		return false;
-	data->len = MAX(text.len, 0);
-	memcpy(data->bytes, data->len ? text.data : "", data->len);
-	return true;
-}
-
-static struct text stored(const struct data *data)
-{
-	return (struct text){ data->bytes, data->len };
+	wait_alarm(&member->session, end);
 }
 
 enum error_code group_coordinate(const struct request *request)
 {
 	struct text name = request->group_name;
 
-	if (name.len <= 0 || name.len >= GROUP_NAME_SIZE || memchr(name.data, 0, name.len))
+	if (name.len <= 0 || name.len > GROUP_NAME_SIZE)
 		return INVALID_GROUP_ID;
-	return config_coordinator(name) == config.self ? 0 : NOT_COORDINATOR;
-}
-
-struct group *group_find(struct text name, bool create)
-{
-	struct group *unused = NULL;
-
-	for (struct group *group = shared->groups; group < shared->groups + MAX_GROUPS; group++) {
-		if (text_is(name, group->name))
-			return group;
-		if (!unused && group->state == EMPTY && !group->has_offsets)
-			unused = group;
-	}
-	if (!create || !unused)
-		return NULL;
-	*unused = (struct group){ .generation = unused->generation };
-	text_copy(unused->name, sizeof(unused->name), name);
-	return unused;
+	return config.self == &config.nodes[0] ? 0 : NOT_COORDINATOR;
 }
 
 /* An ID has the number of the slot. */
 static struct member *find_member(const struct group *group, struct text id)
 {
-	char copy[sizeof(shared->members->id)];
+	char copy[sizeof(shared->members->id.bytes)];
 	struct member *member;
 	int slot = -1;
 
-	text_copy(copy, sizeof(copy), id);
+	snprintf(copy, sizeof(copy), "%.*s", MAX(id.len, 0), id.len > 0 ? id.data : "");
 	if (sscanf(copy, "member-%d-", &slot) != 1 || slot < 0 || slot >= shared->nr_slots)
 		return NULL;
 	member = &shared->members[slot];
-	return member->group == group && text_is(id, member->id) ? member : NULL;
+	return member->group == group && text_equals(id, stored(&member->id)) ? member : NULL;
 }
 
 static struct member *find_instance(const struct group *group, struct text instance)
 {
 	struct member *member = instance.len > 0 ? next_member(group, NULL) : NULL;
 
-	while (member && !text_is(instance, member->instance))
+	while (member && !text_equals(instance, stored(&member->instance)))
 		member = next_member(group, member);
 	return member;
 }
@@ -134,7 +229,7 @@ static struct member *find_instance(const struct group *group, struct text insta
 /* Find the group and the member of a request. */
 static enum error_code find(struct request *request)
 {
-	struct group *group = group_find(request->group_name, false);
+	struct group *group = find_group(request->group_name, false);
 	struct member *holder = group ? find_instance(group, request->instance) : NULL;
 
 	request->group = group;
@@ -144,7 +239,8 @@ static enum error_code find(struct request *request)
 	return request->member ? 0 : UNKNOWN_MEMBER_ID;
 }
 
-enum error_code group_check(struct request *request)
+/* Find the member of a request, and renew its session. */
+static enum error_code check(struct request *request)
 {
 	enum error_code error = find(request);
 
@@ -183,7 +279,7 @@ static struct text choose(const struct group *group, struct text protocols,
 
 		for_each_member(member, group)
 			all &= member == except || find_protocol(member, name).len >= 0;
-		if (all && name.len > 0 && name.len < GROUP_NAME_SIZE)
+		if (all && name.len > 0 && name.len <= GROUP_NAME_SIZE)
 			return name;
 	}
 	return (struct text){ .len = -1 };
@@ -205,7 +301,7 @@ static void try_join(struct group *group)
 	}
 	/* A static member keeps its place until the end of its session. */
 	for_each_member(member, group) {
-		if (!member->waits_in && !member->instance[0]) {
+		if (!member->waits_in && member->instance.len <= 0) {
 			wait_complete(&member->session);
 			member->group = NULL;
 		}
@@ -219,8 +315,7 @@ static void try_join(struct group *group)
 	group->state = SYNCING;
 	group->limit = 0;
 	group->leader = leader;
-	text_copy(group->protocol, sizeof(group->protocol),
-		  choose(group, stored(&leader->protocols), leader));
+	store(&group->protocol, choose(group, stored(&leader->protocols), leader));
 	for_each_member(member, group) {
 		member->assignment.len = 0;
 		if (!member->waits_in)
@@ -247,14 +342,14 @@ static void rebalance(struct group *group)
 	group->deadline = now + longest * NS_PER_MS;
 	if (group->state == EMPTY) {
 		group->limit = group->deadline;
-		group->deadline = now + config.initial_delay_ms * NS_PER_MS;
+		group->deadline = MIN(now + config.initial_delay_ms * NS_PER_MS, group->limit);
 	}
 	group->state = JOINING;
 	for_each_member(member, group) {
 		bool was_due = member->due;
 
 		member->waits_in = 0;
-		member->due = member->instance[0] ? 0 : group->deadline;
+		member->due = member->instance.len > 0 ? 0 : group->deadline;
 		if (was_due)
 			renew(member);
 	}
@@ -284,7 +379,7 @@ static void session_ended(struct wait *wait, enum wait_end end)
 	group_lock();
 	if (member->group && end <= WAIT_EXPIRED && member->waits_in)
 		renew(member);
-	else if (member->group && !wait_again(wait, end) && end != WAIT_STOPPED)
+	else if (member->group && !wait_again(wait, end))
 		remove_member(member);
 	group_unlock();
 }
@@ -295,8 +390,9 @@ static void name_member(struct member *member)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	snprintf(member->id, sizeof(member->id), "member-%d-%llx", (int)(member - shared->members),
-		 now.tv_sec * 1000000000ULL + now.tv_nsec);
+	member->id.len = snprintf(member->id.bytes, sizeof(member->id.bytes), "member-%d-%llx",
+				  (int)(member - shared->members),
+				  now.tv_sec * 1000000000ULL + now.tv_nsec);
 }
 
 static struct member *new_member(struct group *group, struct text instance)
@@ -313,8 +409,9 @@ static struct member *new_member(struct group *group, struct text instance)
 	member->due = 0;
 	member->assignment.len = 0;
 	member->session.fn = session_ended;
+	member->session.key = (struct wait_key){ WAIT_SESSION, member - shared->members };
 	name_member(member);
-	text_copy(member->instance, sizeof(member->instance), instance);
+	store(&member->instance, instance);
 	member->group = group;
 	return member;
 }
@@ -329,16 +426,16 @@ static void hold(struct request *request, enum wait_kind kind)
 
 static enum error_code join(struct request *request)
 {
-	struct group *group = group_find(request->group_name, true);
+	struct group *group = find_group(request->group_name, true);
 	struct member *member, *holder;
 	bool is_new, restarts, same;
 
 	request->group = group;
 	if (!group)
 		return COORDINATOR_NOT_AVAILABLE;
-	if (request->session_ms < config.min_session_ms || request->session_ms > MAX_SESSION_MS)
+	if (request->session_ms < 1 || request->session_ms > MAX_SESSION_MS)
 		return INVALID_SESSION_TIMEOUT;
-	if (request->list.len > GROUP_DATA_MAX || request->instance.len >= GROUP_NAME_SIZE)
+	if (request->list.len > GROUP_DATA_MAX || request->instance.len > GROUP_NAME_SIZE)
 		return MESSAGE_TOO_LARGE;
 	holder = find_instance(group, request->instance);
 	member = request->member_id.len > 0 ? find_member(group, request->member_id) : holder;
@@ -346,9 +443,7 @@ static enum error_code join(struct request *request)
 		return FENCED_INSTANCE_ID;
 	if (request->member_id.len > 0 && !member)
 		return UNKNOWN_MEMBER_ID;
-	if ((group->state != EMPTY && !text_is(request->protocol, group->type)) ||
-	    request->protocol.len <= 0 || request->protocol.len >= GROUP_NAME_SIZE ||
-	    choose(group, request->list, member).len < 0)
+	if (choose(group, request->list, member).len < 0)
 		return INCONSISTENT_GROUP_PROTOCOL;
 	is_new = !member;
 	if (is_new)
@@ -372,14 +467,10 @@ static enum error_code join(struct request *request)
 		renew(member);
 		return 0;
 	}
-	if (group->state == EMPTY)
-		text_copy(group->type, sizeof(group->type), request->protocol);
 	if (group->state != JOINING)
 		rebalance(group);
 	else if (is_new && group->limit)
-		group->deadline = now_ns() + config.initial_delay_ms * NS_PER_MS;
-	if (group->limit && group->deadline > group->limit)
-		group->deadline = group->limit;
+		group->deadline = MIN(now_ns() + config.initial_delay_ms * NS_PER_MS, group->limit);
 	member->waits_in = getpid();
 	renew(member);
 	try_join(group);
@@ -388,7 +479,7 @@ static enum error_code join(struct request *request)
 
 static enum error_code sync_group(struct request *request)
 {
-	enum error_code error = group_check(request);
+	enum error_code error = check(request);
 	struct group *group = request->group;
 	struct wire list = wire_of(request->list);
 	struct member *member;
@@ -420,28 +511,90 @@ static enum error_code sync_group(struct request *request)
 
 static enum error_code heartbeat(struct request *request)
 {
-	enum error_code error = group_check(request);
+	enum error_code error = check(request);
 
 	return !error && request->group->state == JOINING ? REBALANCE_IN_PROGRESS : error;
 }
 
 static enum error_code leave(struct request *request)
 {
-	if (request->version < 3)
-		request_add(request, request->member_id);
+	enum error_code error = find(request);
+
+	if (!error)
+		remove_member(request->member);
+	return error;
+}
+
+/* Without members, anybody can set offsets. */
+static enum error_code commit_offsets(struct request *request)
+{
+	bool is_member = request->generation >= 0;
+	struct batch batch = { .records = 1 };
+	struct wire wire = { .writes = true };
+	enum error_code error = 0;
+
+	request->group = find_group(request->group_name, !is_member);
+	if (!request->group)
+		return is_member ? UNKNOWN_MEMBER_ID : COORDINATOR_NOT_AVAILABLE;
+	if (is_member || request->group->state != EMPTY)
+		error = check(request);
+	if (!error && request->group->state == SYNCING)
+		error = REBALANCE_IN_PROGRESS;
+	if (error)
+		return error;
 	for_each_part(part, request) {
-		request->member_id = part->topic;
-		request->instance = part->note;
-		part->error = find(request);
-		/* An administrator removes a static member by its name. */
-		if (part->error == FENCED_INSTANCE_ID && part->topic.len <= 0) {
-			request->member = find_instance(request->group, part->note);
-			part->error = 0;
-		}
-		if (!part->error)
-			remove_member(request->member);
+		part->error = part->number < 0 ? UNKNOWN_TOPIC_OR_PARTITION : 0;
+		if (part->error)
+			part->offset = -1;
 	}
-	return request->version < 3 && request->nr_parts ? request->parts[0].error : 0;
+	wire_raw(&wire, HEADER_SIZE);
+	request_fields(request, NULL, &wire, log_record);
+	batch.size = wire.size;
+	if (wire.failed || wire.size > BATCH_MAX) {
+		error = INVALID_COMMIT_OFFSET_SIZE;
+	} else {
+		batch_seal(wire.data, wire.size);
+		error = partition_append(OFFSETS, wire.data, &batch) < 0 ? STORAGE_ERROR : 0;
+	}
+	if (!error)
+		set_offsets(request, request->group);
+	wire_free(&wire);
+	return error;
+}
+
+static void commit_answer(struct request *request)
+{
+	for_each_part(part, request)
+		part->error = request->error ?: part->error;
+}
+
+static enum error_code fetch_offsets(struct request *request)
+{
+	struct group *group = find_group(request->group_name, false);
+
+	request->group = group;
+	for (int i = 0; group && request->all && i < config.nr_partitions; i++) {
+		const struct topic *topic = config.partitions[i];
+		struct part *part;
+
+		if (!group->next[i])
+			continue;
+		part = request_add(request, text_of(topic->name));
+		part->number = i;
+		part->index = i - topic->first;
+	}
+	return 0;
+}
+
+static void fetch_answer(struct request *request)
+{
+	for_each_part(part, request) {
+		part->error = request->error;
+		part->offset = -1;
+		part->note = text_of("");
+		if (request->group && part->number >= 0)
+			part->offset = request->group->next[part->number] - 1;
+	}
 }
 
 /* Does the request still belong to its member? */
@@ -462,14 +615,13 @@ static uint64_t missing(struct request *request)
 	return is_current(request) && request->member->waits_in;
 }
 
-static void closed(struct request *request)
+/* A request of a member does not wait any more. */
+static void give_up(struct member *member)
 {
-	if (request->error || !is_current(request))
-		return;
-	request->member->waits_in = 0;
+	member->waits_in = 0;
 	/* Nobody knows the ID of a new member. */
-	if (!request->member->generation)
-		remove_member(request->member);
+	if (!member->generation)
+		remove_member(member);
 }
 
 static enum error_code outcome(const struct request *request)
@@ -481,14 +633,14 @@ static enum error_code outcome(const struct request *request)
 	if (request->key.kind == WAIT_JOIN ? !member->waits_in :
 	    request->group->state == STABLE && request->generation == member->generation)
 		return 0;
-	member->waits_in = 0;
+	give_up(member);
 	return REBALANCE_IN_PROGRESS;
 }
 
 static void answer(struct request *request)
 {
 	const struct group *group = request->group;
-	const struct text none = { .len = -1 }, empty = text_of("");
+	const struct text empty = text_of("");
 	struct member *member = request->member;
 
 	request->error = outcome(request);
@@ -501,28 +653,31 @@ static void answer(struct request *request)
 	if (request->error)
 		return;
 	request->generation = member->generation;
-	request->member_id = text_of(member->id);
-	request->protocol = text_of(group->protocol);
+	request->member_id = stored(&member->id);
+	request->protocol = stored(&group->protocol);
 	request->list = stored(&member->assignment);
 	if (group->leader != member || group->state != STABLE)
-		request->leader = text_of(group->leader->id);
+		request->leader = stored(&group->leader->id);
 	/* A leader that has restarted in a stable group does not assign again. */
 	if (group->leader != member || group->state == STABLE)
 		return;
 	/* The leader gets all members of its generation. */
 	for_each_member(member, group) {
 		struct text metadata = find_protocol(member, request->protocol);
-		struct part *part = NULL;
+		struct part *part;
 
-		if (metadata.len >= 0)
-			part = request_add(request, text_of(member->id));
-		if (part) {
-			part->note = member->instance[0] ? text_of(member->instance) : none;
-			part->records = metadata;
-		}
-		request->failed |= !part && metadata.len >= 0;
+		if (metadata.len < 0)
+			continue;
+		part = request_add(request, stored(&member->id));
+		part->note = stored(&member->instance);
+		part->records = metadata;
 	}
 }
+
+/* The fields of a request of a member, and those after them. */
+#define MEMBER_REQUEST(instance_version, ...) \
+	FIELDS(TEXT(0, group_name), NUMBER(0, 4, generation), TEXT(0, member_id), \
+	       TEXT(instance_version, instance), __VA_ARGS__)
 
 const struct api api_join_group = {
 	.key = 11, .max = 5,
@@ -531,30 +686,46 @@ const struct api api_join_group = {
 	.response = FIELDS(THROTTLE(2), NUMBER(0, 2, error), NUMBER(0, 4, generation),
 		TEXT(0, protocol), TEXT(0, leader), TEXT(0, member_id),
 		EACH_PART(0, PART_TEXT(0, topic), PART_TEXT(5, note), PART_BYTES(records))),
-	.group = join, .missing = missing, .closed = closed, .answer = answer,
+	.in_group = true, .begin = join, .missing = missing, .answer = answer,
 };
 
 const struct api api_sync_group = {
 	.key = 14, .max = 3,
 	.request = MEMBER_REQUEST(3, PAIRS(list)),
 	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error), BYTES(list)),
-	.group = sync_group, .missing = missing, .closed = closed, .answer = answer,
+	.in_group = true, .begin = sync_group, .missing = missing, .answer = answer,
 };
 
 const struct api api_heartbeat = {
 	.key = 12, .max = 3,
 	.request = MEMBER_REQUEST(3, { }),
 	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error)),
-	.group = heartbeat,
+	.in_group = true, .begin = heartbeat,
 };
 
 const struct api api_leave_group = {
-	.key = 13, .max = 3,
-	.request = FIELDS(TEXT(0, group_name), FIELD(TEXT, 0, 2, 2, request, member_id),
-		EACH_PART(3, PART_TEXT(0, topic), PART_TEXT(0, note))),
-	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error),
-		EACH_PART(3, PART_TEXT(0, topic), PART_TEXT(0, note), PART_NUMBER(0, 2, error))),
-	.group = leave,
+	.key = 13, .max = 2,
+	.request = FIELDS(TEXT(0, group_name), TEXT(0, member_id)),
+	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error)),
+	.in_group = true, .begin = leave,
+};
+
+const struct api api_offset_commit = {
+	.key = 8, .min = 2, .max = 7,
+	.request = MEMBER_REQUEST(7, CONST(0, 4, 8, -1),
+		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(6, 99, 4, -1), PART_TEXT(0, note))),
+	.response = FIELDS(THROTTLE(3), EACH_PARTITION(PART_NUMBER(0, 2, error))),
+	.in_group = true, .begin = commit_offsets, .answer = commit_answer,
+};
+
+const struct api api_offset_fetch = {
+	.key = 9, .min = 1, .max = 5,
+	.request = FIELDS(TEXT(0, group_name), EACH_PARTITION({ })),
+	.response = FIELDS(THROTTLE(3),
+		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(5, 99, 4, -1), PART_TEXT(0, note),
+			       PART_NUMBER(0, 2, error)),
+		NUMBER(2, 2, error)),
+	.in_group = true, .begin = fetch_offsets, .answer = fetch_answer,
 };
 
 void groups_repair(pid_t worker)
@@ -563,14 +734,10 @@ void groups_repair(pid_t worker)
 	for (int i = 0; i < shared->nr_slots; i++) {
 		struct member *member = &shared->members[i];
 
-		if (!member->group)
-			continue;
-		wait_repair(&member->session);
-		if (member->waits_in != worker)
-			continue;
-		member->waits_in = 0;
-		if (!member->generation)
-			remove_member(member);
+		if (member->group)
+			wait_repair(&member->session);
+		if (member->group && member->waits_in == worker)
+			give_up(member);
 	}
 	for (int i = 0; i < MAX_GROUPS; i++) {
 		wake(&shared->groups[i], WAIT_JOIN);
@@ -580,11 +747,9 @@ void groups_repair(pid_t worker)
 	waiting_submit();
 }
 
-bool groups_create(void)
+void groups_create(void)
 {
 	shared = shared_memory(sizeof(*shared));
-	if (!shared)
-		return false;
 	shared_lock(&shared->lock);
-	return offsets_load() && offsets_compact(shared->groups);
+	load_offsets();
 }

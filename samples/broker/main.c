@@ -5,29 +5,19 @@
  * The main process starts the workers and the replicators, and replaces those that are killed.
  * It waits for signals, and for alarms: these must not end with a worker.
  */
+#include <err.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "group.h"
-#include "process.h"
-
-/*
- * The successor of a child pauses first, so that one that cannot start does not use all CPUs. A
- * replicator connects to its leader again in this way.
- */
-#define RESTART_PAUSE_US	100000
+#include "request.h"
 
 /* The workers, then a replicator for each node that leads partitions of this one. */
 static struct child {
@@ -40,6 +30,7 @@ static struct child {
 #define for_each_child(child) \
 	for (struct child *child = children; child < children + MAX_WORKERS + MAX_NODES; child++)
 
+static int signals;
 /* After an error, the broker stops. */
 static int status;
 
@@ -51,7 +42,7 @@ static void start(struct child *child)
 
 	child->pid = fork();
 	if (child->pid < 0) {
-		perror("broker: fork");
+		warn("fork");
 		status = 1;
 	}
 	if (child->pid)
@@ -63,10 +54,11 @@ static void start(struct child *child)
 	if (!child->leader)
 		snprintf(name, sizeof(name), "broker/%d", (int)(child - children));
 	prctl(PR_SET_NAME, name);
+	/* One that cannot start does not use all CPUs. A replicator connects again in this way. */
 	if (child->restarts)
-		usleep(RESTART_PAUSE_US);
+		usleep(100000);
 	if (!child->leader)
-		exit(worker_main());
+		exit(worker_main(signals));
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	exit(replicator_main(child->leader));
@@ -75,16 +67,15 @@ static void start(struct child *child)
 static void child_ended(struct child *child, int how)
 {
 	if (WIFSIGNALED(how)) {
-		fprintf(stderr, "broker %d: %s %d was killed by signal %d\n", config.self->id,
-			child->leader ? "replicator" : "worker", child->pid, WTERMSIG(how));
+		warnx("%s %d was killed by signal %d", child->leader ? "replicator" : "worker",
+		      child->pid, WTERMSIG(how));
 		/* It may have held a lock and lost its signals. Its own operations are gone. */
 		partitions_repair();
 		groups_repair(child->pid);
 	} else if (!child->leader) {
 		status = 1;
 	} else if (how && !child->how) {
-		fprintf(stderr, "broker %d: cannot copy from broker %d\n", config.self->id,
-			child->leader->id);
+		warnx("cannot copy from broker %d", child->leader->id);
 	}
 	child->how = how;
 	child->pid = 0;
@@ -93,8 +84,7 @@ static void child_ended(struct child *child, int how)
 		start(child);
 }
 
-/* Start the children, and wait for signals and alarms. */
-static void serve(int signals, int waits)
+static void serve(int waits)
 {
 	struct pollfd fds[] = {
 		{ .fd = signals, .events = POLLIN },
@@ -133,61 +123,24 @@ static void serve(int signals, int waits)
 		;
 }
 
-/* Read the options. Return: path of the configuration, or NULL. */
-static const char *parse(int argc, char **argv, const char **node)
-{
-	static const struct option options[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "node", required_argument, NULL, 'n' },
-		{ "help", no_argument, NULL, 'h' },
-		{ }
-	};
-	const char *path = NULL;
-	int option;
-
-	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		if (option == 'c')
-			path = optarg;
-		else if (option == 'n')
-			*node = optarg;
-		else
-			break;
-	}
-	if (path && option < 0 && optind == argc)
-		return path;
-	fputs("usage: broker --config FILE [--node ID]\n"
-	      "\n"
-	      "Serve clients of Kafka until SIGTERM or SIGINT.\n"
-	      "\n"
-	      "  --config FILE  brokers and topics, in JSON; the same file for all brokers\n"
-	      "  --node ID      the broker to run; default: the first one\n"
-	      "  --help\n", option == 'h' ? stdout : stderr);
-	exit(option == 'h' ? fflush(stdout) != 0 : 2);
-}
-
-/* Create the data folder. The workers keep its lock until the last one has exited. */
-static bool lock_data(void)
-{
-	int fd = -1;
-
-	if (!mkdir(config.self->data, 0777) || errno == EEXIST)
-		fd = open(config.self->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
-		return true;
-	fprintf(stderr, "broker: %s: %s\n", config.self->data,
-		errno == EWOULDBLOCK ? "another broker uses this folder" : strerror(errno));
-	return false;
-}
-
 int main(int argc, char **argv)
 {
-	const char *node = NULL, *path = parse(argc, argv, &node);
-	int signals, waits;
+	static char name[32];
+	int waits;
 	sigset_t mask;
 
-	if (!config_load(path, node) || !lock_data() || !partitions_create() ||
-	    !groups_create() || !waiting_create())
-		return 1;
+	if (argc < 2 || argc > 3 || argv[1][0] == '-') {
+		fputs("usage: broker FILE [ID]\n", stderr);
+		return 2;
+	}
+	config_load(argv[1], argv[2]);
+	/* The prefix of warn() and err(). */
+	snprintf(name, sizeof(name), "broker %d", config.self->id);
+	program_invocation_short_name = name;
+	mkdir(config.self->data, 0777);
+	partitions_create();
+	groups_create();
+	waiting_create();
 	/* The reader of the messages may end first. */
 	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&mask);
@@ -196,13 +149,13 @@ int main(int argc, char **argv)
 	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (signals < 0)
+		err(1, "signalfd");
 	waits = waiting_open(true);
-	if (signals < 0 || waits < 0)
-		return 1;
-	fprintf(stderr, "broker %d: listening on %s:%d with %d workers\n", config.self->id,
-		config.self->host, config.self->port, config.workers);
-	serve(signals, waits);
+	warnx("listening on %s:%d with %d workers", config.self->host, config.self->port,
+	      config.workers);
+	serve(waits);
 	waiting_remove();
-	fprintf(stderr, "broker %d: stopped\n", config.self->id);
+	warnx("stopped");
 	return status;
 }

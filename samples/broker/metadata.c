@@ -55,12 +55,13 @@ static void put_nodes(struct request *request, struct part *part, struct wire *w
 		wire_number(wire, config.nodes[0].id, 4);
 }
 
-static void metadata_begin(struct request *request)
+static enum error_code metadata_begin(struct request *request)
 {
-	if (!request->all && (request->nr_parts || request->version))
-		return;
-	for (int i = 0; i < config.nr_topics; i++)
+	bool all = request->all || (!request->version && !request->nr_parts);
+
+	for (int i = 0; all && i < config.nr_topics; i++)
 		request_add(request, text_of(config.topics[i].name));
+	return 0;
 }
 
 const struct api api_metadata = {
@@ -77,11 +78,13 @@ static void offsets_answer(struct request *request)
 		int64_t time = part->offset;
 
 		part->offset = -1;
-		if (!part->error && time == LATEST)
+		if (part->error)
+			continue;
+		if (time == LATEST)
 			part->offset = partition_state(part->number).high.offset;
-		else if (!part->error && time == EARLIEST)
+		else if (time == EARLIEST)
 			part->offset = 0;
-		else if (!part->error)
+		else
 			part->error = UNSUPPORTED_FOR_MESSAGE_FORMAT;
 	}
 }
@@ -110,22 +113,14 @@ const struct api api_versions = {
 	.response = FIELDS(NUMBER(0, 2, error), CALLS(put_versions), THROTTLE(1)),
 };
 
-/* Transactions have no coordinator. */
-static void coordinator_begin(struct request *request)
-{
-	if (request->is_transaction)
-		request->error = COORDINATOR_NOT_AVAILABLE;
-}
-
 static void put_coordinator(struct request *request, struct part *part, struct wire *wire)
 {
-	put_node(config_coordinator(request->group_name), wire);
+	put_node(&config.nodes[0], wire);
 }
 
+/* Later versions find the coordinators of transactions as well. */
 const struct api api_find_coordinator = {
-	.key = 10, .max = 2,
-	.request = FIELDS(TEXT(0, group_name), NUMBER(1, 1, is_transaction)),
-	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error), CONST(1, 99, 2, -1),
-		CALLS(put_coordinator)),
-	.begin = coordinator_begin,
+	.key = 10,
+	.request = FIELDS(TEXT(0, group_name)),
+	.response = FIELDS(NUMBER(0, 2, error), CALLS(put_coordinator)),
 };

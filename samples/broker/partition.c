@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Partitions: see partition.h. */
+#include <err.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/param.h>
 #include <unistd.h>
 
 #include "partition.h"
 #include "waiting.h"
+
+#define INDEX_STEP	(64 << 10)
 
 /* A place that changes by a single store: the other slot is written first. */
 struct shared_place {
@@ -37,6 +43,84 @@ static struct topic offsets = {
 
 static struct partition *partitions;
 static struct log logs[MAX_PARTITIONS + 1];
+
+static bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len)
+{
+	/* Writes to a file are not interrupted. A short one is followed by an error. */
+	if (end.position + len > LOG_MAX)
+		errno = EFBIG;
+	else if (pwrite(log->fd, data, len, end.position) == (ssize_t)len)
+		return true;
+	warn("%s", log->path);
+	return false;
+}
+
+static void log_cut(struct log *log, struct place end)
+{
+	if (ftruncate(log->fd, end.position))
+		warn("%s", log->path);
+}
+
+/*
+ * Open a log and find its end. A last batch that is longer than the file was not written
+ * completely, and is cut. Anything else that is not valid is damage, and the program exits: the log
+ * may be the only one that has the batches after it.
+ */
+static void log_open(struct log *log, const char *path, struct place *end)
+{
+	struct batch batch;
+	size_t rest;
+	off_t len;
+
+	*end = (struct place){ };
+	*log = (struct log){ .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) };
+	if (log->fd < 0)
+		err(1, "%s", path);
+	snprintf(log->path, sizeof(log->path), "%s", path);
+	/* The workers keep the lock until the last one has exited, also after a killed broker. */
+	for (int tries = 0; flock(log->fd, LOCK_EX | LOCK_NB); tries++) {
+		if (tries == 100)
+			errx(1, "another broker uses %s", path);
+		usleep(10000);
+	}
+	len = lseek(log->fd, 0, SEEK_END);
+	log->index = memory(calloc(LOG_MAX / INDEX_STEP, sizeof(*log->index)));
+	log->data = mmap(NULL, LOG_MAX, PROT_READ, MAP_SHARED, log->fd, 0);
+	if (log->data == MAP_FAILED || len > (off_t)LOG_MAX)
+		errx(1, "%s cannot be mapped", path);
+	rest = len - batches_valid(log->data, len, end);
+	if (!rest)
+		return;
+	if (batch_check(log->data + end->position, rest, &batch) != BATCH_SHORT)
+		errx(1, "%s: the batch at byte %" PRIu64 " is damaged; the log is kept", path,
+		     end->position);
+	warnx("%s: %zu bytes of an incomplete batch are cut", path, rest);
+	log_cut(log, *end);
+}
+
+struct place log_find(struct log *log, struct place end, int64_t offset)
+{
+	struct place place = { }, next;
+	size_t i = log->nr_index;
+
+	if (offset >= end.offset)
+		return end;
+	/* Most searches are for an offset near the end. */
+	while (i && log->index[i - 1].offset > offset)
+		i--;
+	if (i)
+		place = log->index[i - 1];
+	for (;; place = next) {
+		struct batch batch = batch_header(log->data + place.position);
+
+		next.offset = place.offset + batch.records;
+		next.position = place.position + batch.size;
+		if (next.offset > offset)
+			return place;
+		if (next.position > (log->nr_index + 1) * INDEX_STEP)
+			log->index[log->nr_index++] = next;
+	}
+}
 
 static struct place get_place(const struct shared_place *shared)
 {
@@ -68,10 +152,9 @@ void *shared_memory(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (memory != MAP_FAILED)
-		return memory;
-	perror("broker: shared memory");
-	return NULL;
+	if (memory == MAP_FAILED)
+		err(1, "shared memory");
+	return memory;
 }
 
 void shared_lock(pthread_mutex_t *lock)
@@ -106,12 +189,6 @@ struct state partition_state(int number)
 	return state;
 }
 
-static void signal_amount(enum wait_kind kind, int number, uint64_t amount)
-{
-	if (amount)
-		wait_signal((struct wait_key){ kind, number }, amount);
-}
-
 static void advance_high(int number)
 {
 	struct partition *partition = &partitions[number];
@@ -127,8 +204,8 @@ static void advance_high(int number)
 	if (!leads(config.partitions[number]) || high.offset <= old.offset)
 		return;
 	set_place(&partition->high, high);
-	signal_amount(WAIT_ACKS, number, high.offset - old.offset);
-	signal_amount(WAIT_READ, number, high.position - old.position);
+	wait_signal(WAIT_ACKS, number, high.offset - old.offset);
+	wait_signal(WAIT_READ, number, high.position - old.position);
 }
 
 int64_t partition_append(int number, uint8_t *data, const struct batch *batch)
@@ -143,7 +220,7 @@ int64_t partition_append(int number, uint8_t *data, const struct batch *batch)
 		end.offset += batch->records;
 		end.position += batch->size;
 		set_place(&partition->end, end);
-		signal_amount(WAIT_COPY, number, batch->size);
+		wait_signal(WAIT_COPY, number, batch->size);
 		advance_high(number);
 	} else {
 		base = -1;
@@ -170,12 +247,11 @@ bool partition_copy(int number, const uint8_t *data, size_t len, int64_t high)
 
 static void set_in_sync(int number, struct replica *replica, bool in_sync)
 {
-	const struct topic *topic = config.partitions[number];
+	int i = replica - partitions[number].replicas;
 
 	if (replica->in_sync != in_sync)
-		fprintf(stderr, "broker %d: replica %d of %s-%d is %sin sync\n", config.self->id,
-			topic->replicas[replica - partitions[number].replicas], topic->name,
-			number - topic->first, in_sync ? "" : "not ");
+		warnx("replica %d of %s is %sin sync", config.partitions[number]->replicas[i],
+		      logs[number].path, in_sync ? "" : "not ");
 	replica->in_sync = in_sync;
 	advance_high(number);
 }
@@ -199,7 +275,7 @@ bool partition_followed(int number, int node, struct place place)
 	set_place(&replica->end, place);
 	in_sync = replica->in_sync || place.offset >= get_place(&partition->high).offset;
 	if (replica->in_sync ? place.offset >= replica->target : in_sync)
-		wait_alarm(&replica->lease, (struct wait_key){ WAIT_LEASE, number }, lease_end());
+		wait_alarm(&replica->lease, lease_end());
 	replica->target = get_place(&partition->end).offset;
 	set_in_sync(number, replica, in_sync);
 	pthread_mutex_unlock(&partition->lock);
@@ -230,42 +306,34 @@ void partitions_repair(void)
 		}
 		pthread_mutex_unlock(&partition->lock);
 		for (int kind = 0; kind < WAIT_LEASE; kind++)
-			signal_amount(kind, number, UINT32_MAX);
+			wait_signal(kind, number, UINT32_MAX);
 	}
 	waiting_submit();
 }
 
-bool partition_open(int number)
+void partitions_create(void)
 {
-	const struct topic *topic = config.partitions[number];
 	char path[sizeof(logs->path)];
 	struct place end;
 
-	if (logs[number].fd > 0)
-		close(logs[number].fd);
-	snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
-		 number - topic->first);
-	if (!log_open(&logs[number], path, &end))
-		return false;
-	/* Without followers, all records are replicated. */
-	set_place(&partitions[number].end, end);
-	set_place(&partitions[number].high, end);
-	return true;
-}
-
-bool partitions_create(void)
-{
 	partitions = shared_memory(sizeof(*partitions) * (MAX_PARTITIONS + 1));
-	if (!partitions)
-		return false;
 	offsets.replicas[0] = config.self->id;
 	config.partitions[OFFSETS] = &offsets;
 	for (int i = 0; i <= MAX_PARTITIONS; i++) {
+		const struct topic *topic = config.partitions[i];
+
 		shared_lock(&partitions[i].lock);
 		for (int node = 0; node < MAX_NODES; node++)
-			partitions[i].replicas[node].lease.fn = lease_ended;
-		if (config.partitions[i] && is_replica(config.partitions[i]) && !partition_open(i))
-			return false;
+			partitions[i].replicas[node].lease = (struct wait){
+				.fn = lease_ended, .key = { WAIT_LEASE, i },
+			};
+		if (!topic || !is_replica(topic))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
+			 i - topic->first);
+		log_open(&logs[i], path, &end);
+		/* Without followers, all records are replicated. */
+		set_place(&partitions[i].end, end);
+		set_place(&partitions[i].high, end);
 	}
-	return true;
 }

@@ -3,6 +3,10 @@
  * Partitions: the end of the log, the high watermark and the replicas, in memory that all
  * processes of a broker share.
  *
+ * The log is a file of record batches. It is mapped before the workers start, so that its batches
+ * are memory of all processes, and each process has its own index of them. Bytes beyond the shared
+ * end of the log do not exist.
+ *
  * A replica is in sync from the time that it has fetched up to the high watermark. It has a
  * lease, an alarm whose deadline moves whenever the replica has fetched all that the log had
  * at its previous fetch. When the lease expires, the replica is not in sync any more. The high
@@ -19,7 +23,16 @@
 #include <pthread.h>
 
 #include "config.h"
-#include "log.h"
+
+#define LOG_MAX		(16ULL << 30)
+
+struct log {
+	int fd;
+	const uint8_t *data;
+	char path[4096];
+	struct place *index;	/* sparse: the first boundaries after multiples of INDEX_STEP */
+	size_t nr_index;
+};
 
 /* The state of a partition at one time. */
 struct state {
@@ -28,17 +41,17 @@ struct state {
 	bool in_sync[MAX_NODES];	/* by index in topic->replicas */
 };
 
-/* Return: zeroed memory for all processes that are started later, or NULL. */
+/* Return: zeroed memory for all processes that are started later; exits without it. */
 void *shared_memory(size_t size);
 /* Initialise a robust mutex in it. */
 void shared_lock(pthread_mutex_t *lock);
 
-/* Create the shared memory and recover the logs, before the workers start. */
-bool partitions_create(void);
-/* Open a log, and find its end. */
-bool partition_open(int partition);
+/* Create the shared memory and recover the logs, before the workers start; or exit. */
+void partitions_create(void);
 
 struct log *partition_log(int partition);
+/* Return: start of the batch with an offset, or the end. */
+struct place log_find(struct log *log, struct place end, int64_t offset);
 struct state partition_state(int partition);
 
 /* Append a batch to a partition that this broker leads. Return: its first offset, or -1. */

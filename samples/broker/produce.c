@@ -9,9 +9,6 @@
 
 #define ACKS_ALL	(-1)
 
-/* Earlier versions have other batches. librdkafka does not compress if it does not see them. */
-#define FIRST_VERSION	3
-
 static bool enough_in_sync(const struct part *part)
 {
 	return partition_state(part->number).nr_in_sync >=
@@ -21,7 +18,7 @@ static bool enough_in_sync(const struct part *part)
 static enum error_code append(const struct request *request, struct part *part)
 {
 	uint8_t *records = (uint8_t *)part->records.data;
-	size_t len = MAX(part->records.len, 0);
+	ssize_t len = MAX(part->records.len, 0);
 	enum error_code error;
 	struct batch batch;
 
@@ -42,11 +39,12 @@ static enum error_code append(const struct request *request, struct part *part)
 	return part->offset < 0 ? STORAGE_ERROR : 0;
 }
 
-static void begin(struct request *request)
+static enum error_code begin(struct request *request)
 {
 	request->key.kind = WAIT_ACKS;
 	request->silent = request->acks == 0;
-	request->failed = request->version < FIRST_VERSION;
+	/* Earlier versions have other batches. librdkafka does not compress if it sees none. */
+	request->failed = request->version < 3;
 	for_each_part(part, request) {
 		part->error = append(request, part);
 		if (part->error)
@@ -55,6 +53,7 @@ static void begin(struct request *request)
 		if (part->error && request->silent)
 			request->failed = true;
 	}
+	return 0;
 }
 
 static int64_t missing_offsets(const struct part *part)

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Replication: see process.h. */
-#include <stdio.h>
+/*
+ * Replication: a client with the ID of a replica fetches the partitions that this broker follows,
+ * and appends the batches to its own logs.
+ *
+ * Leaders never change, so there are no epochs. If the leader's log does not have the last batch
+ * of this one, it has lost records, and this log is kept as it is: it may be the only copy.
+ */
+#include <err.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include "process.h"
 #include "request.h"
 
 #define MAX_WAIT_MS	500
@@ -38,14 +42,13 @@ static bool copies(int number, const struct node *leader)
 
 bool replicator_follows(const struct node *leader)
 {
-	int number = 0;
-
-	while (number < config.nr_partitions && !copies(number, leader))
-		number++;
-	return number < config.nr_partitions;
+	for (int i = 0; i < config.nr_partitions; i++) {
+		if (copies(i, leader))
+			return true;
+	}
+	return false;
 }
 
-/* Write a fetch. */
 static void ask(const struct node *leader, struct wire *wire)
 {
 	struct request request = {
@@ -60,12 +63,11 @@ static void ask(const struct node *leader, struct wire *wire)
 
 	for (int i = 0; i < config.nr_partitions; i++) {
 		const struct topic *topic = config.partitions[i];
-		struct part *part = NULL;
+		struct part *part;
 
-		if (copies(i, leader) && compared[i] != DIFFERENT)
-			part = request_add(&request, text_of(topic->name));
-		if (!part)
+		if (!copies(i, leader) || compared[i] == DIFFERENT)
 			continue;
+		part = request_add(&request, text_of(topic->name));
 		part->index = i - topic->first;
 		part->offset = next_place(i).offset;
 		part->max_bytes = BATCH_MAX;
@@ -74,40 +76,28 @@ static void ask(const struct node *leader, struct wire *wire)
 	free(request.parts);
 }
 
-static bool keep(int number)
-{
-	const struct topic *topic = config.partitions[number];
-
-	fprintf(stderr, "broker %d: %s-%d differs from the leader's log; it is not copied\n",
-		config.self->id, topic->name, number - topic->first);
-	compared[number] = DIFFERENT;
-	return true;
-}
-
-/* Append the records of a partition. */
 static bool copy_partition(const struct part *part)
 {
 	const uint8_t *data = (const uint8_t *)part->records.data;
 	size_t len = MAX(part->records.len, 0), copied;
 	int number = part->number;
-	uint8_t last[HEADER_SIZE] = { };
 	struct place next;
 
 	if (number < 0 || !is_replica(config.partitions[number]) || compared[number] == DIFFERENT)
 		return false;
-	if (part->error == OFFSET_OUT_OF_RANGE)
-		return keep(number);
 	next = next_place(number);
 	copied = len ? partition_state(number).end.position - next.position : 0;
-	/* Compare the last batch, by its header with the CRC. */
-	if (copied)
-		log_read(partition_log(number), next.position, last, HEADER_SIZE);
-	if (copied && (len < HEADER_SIZE || memcmp(last, data, HEADER_SIZE)))
-		return keep(number);
+	if (part->error == OFFSET_OUT_OF_RANGE || copied > len ||
+	    (copied && memcmp(partition_log(number)->data + next.position, data, copied))) {
+		warnx("%s differs from the leader's log; it is not copied",
+		      partition_log(number)->path);
+		compared[number] = DIFFERENT;
+		return true;
+	}
+	if (part->error)
+		return false;
 	if (len)
 		compared[number] = SAME;
-	if (part->error || copied > len)
-		return false;
 	return partition_copy(number, len ? data + copied : NULL, len - copied, part->high);
 }
 
@@ -119,7 +109,7 @@ static bool copy(const uint8_t *message, size_t len)
 	bool ok = true;
 
 	wire_int(&wire, response.correlation);
-	request_fields(&response, &wire, api_fetch.response);
+	request_fields(&response, NULL, &wire, api_fetch.response);
 	for_each_part(part, &response)
 		ok &= !wire.failed && copy_partition(part);
 	free(response.parts);
@@ -151,7 +141,7 @@ int replicator_main(const struct node *leader)
 	    connect(fd, (const struct sockaddr *)&leader->address, sizeof(leader->address)) ||
 	    !fetch(fd, leader, &in, &out))
 		return 1;
-	fprintf(stderr, "broker %d: copies from broker %d\n", config.self->id, leader->id);
+	warnx("copies from broker %d", leader->id);
 	while (fetch(fd, leader, &in, &out))
 		;
 	return 0;

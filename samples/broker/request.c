@@ -4,7 +4,7 @@
 #include <sys/param.h>
 #include <time.h>
 
-#include "group.h"
+#include "request.h"
 
 const struct api * const apis[NR_APIS] = {
 	&api_produce, &api_fetch, &api_list_offsets, &api_metadata, &api_versions,
@@ -22,28 +22,12 @@ uint64_t now_ns(void)
 
 struct part *request_add(struct request *request, struct text topic)
 {
-	struct part *part, *parts = realloc(request->parts,
-					    (request->nr_parts + 1) * sizeof(*parts));
+	struct part *part;
 
-	if (!parts)
-		return NULL;
-	request->parts = parts;
-	part = &parts[request->nr_parts++];
-	if (part == parts || part[-1].topic.data != topic.data)
-		request->nr_topics++;
+	request->parts = memory(realloc(request->parts, (request->nr_parts + 1) * sizeof(*part)));
+	part = &request->parts[request->nr_parts++];
 	*part = (struct part){ .topic = topic };
 	return part;
-}
-
-/* Return: number of partitions in an entry of a topic. */
-static int entry_size(const struct request *request, int first)
-{
-	int next = first;
-
-	while (next < request->nr_parts &&
-	       request->parts[next].topic.data == request->parts[first].topic.data)
-		next++;
-	return next - first;
 }
 
 /* A request for a partition is for its leader. */
@@ -59,85 +43,66 @@ static void find_partition(struct part *part)
 	part->error = leads(topic) ? 0 : NOT_LEADER;
 }
 
-static void transfer(struct request *request, struct part *part, struct wire *wire,
-		     const struct field *fields);
-
+/* When written, each partition is an entry of its topic with a single partition. */
 static void transfer_parts(struct request *request, struct wire *wire, const struct field *field)
 {
 	bool topics = field->type == FIELD_TOPICS;
-	int nr = wire_count(wire, topics ? request->nr_topics : request->nr_parts), next = 0;
+	int nr = wire_count(wire, request->nr_parts);
 
 	request->all = nr < 0;
-	while (nr-- > 0 && !wire->failed) {
-		struct text topic = { };
+	for (int i = 0; i < nr && !wire->failed; i++) {
+		struct text topic = wire->writes ? request->parts[i].topic : (struct text){ };
 		int entries = 1;
 
-		if (wire->writes)
-			topic = request->parts[next].topic;
 		if (topics) {
 			wire_string(wire, &topic);
-			entries = wire_count(wire, entry_size(request, next));
+			entries = wire_count(wire, 1);
 		}
 		for (; entries > 0 && !wire->failed; entries--) {
-			struct part *part = NULL;
+			struct part *part;
 
-			if (wire->writes)
-				part = &request->parts[next++];
-			else if (request->nr_parts < MAX_PARTS)
-				part = request_add(request, topic);
-
-			wire->failed |= !part;
-			if (part && topics)
+			if (!wire->writes && request->nr_parts == MAX_PARTS) {
+				wire->failed = true;
+				return;
+			}
+			part = wire->writes ? &request->parts[i] : request_add(request, topic);
+			if (topics)
 				wire_int(wire, part->index);
-			if (part && topics && !wire->writes)
+			if (topics && !wire->writes)
 				find_partition(part);
-			if (part)
-				transfer(request, part, wire, field->fields);
+			request_fields(request, part, wire, field->fields);
 		}
 	}
 }
 
-static void transfer_field(struct request *request, struct part *part, struct wire *wire,
-			   const struct field *field)
-{
-	void *at = (char *)(part ? (void *)part : request) + field->at;
-
-	switch (field->type) {
-	case FIELD_NUMBER:
-		*(int64_t *)at = wire_number(wire, *(int64_t *)at, field->size);
-		break;
-	case FIELD_CONSTANT:
-		wire_number(wire, field->value, field->size);
-		break;
-	case FIELD_TEXT:
-		wire_text(wire, at, field->size);
-		break;
-	case FIELD_PAIRS:
-		wire_pairs(wire, at);
-		break;
-	case FIELD_EMPTY:
-		wire->failed |= wire_count(wire, 0) > 0;
-		break;
-	case FIELD_CALL:
-		field->call(request, part, wire);
-		break;
-	default:
-		transfer_parts(request, wire, field);
-	}
-}
-
-static void transfer(struct request *request, struct part *part, struct wire *wire,
-		     const struct field *fields)
+void request_fields(struct request *request, struct part *part, struct wire *wire,
+		    const struct field *fields)
 {
 	for (const struct field *field = fields; field && field->type; field++) {
-		if (request->version >= field->from && request->version <= field->to)
-			transfer_field(request, part, wire, field);
-	}
-}
+		void *at = (char *)(part ? (void *)part : request) + field->at;
 
-void request_fields(struct request *request, struct wire *wire, const struct field *fields)
-{
-	transfer(request, NULL, wire, fields);
+		if (request->version < field->from || request->version > field->to)
+			continue;
+		switch (field->type) {
+		case FIELD_NUMBER:
+			*(int64_t *)at = wire_number(wire, *(int64_t *)at, field->size);
+			break;
+		case FIELD_CONSTANT:
+			wire_number(wire, field->value, field->size);
+			break;
+		case FIELD_TEXT:
+			wire_text(wire, at, field->size);
+			break;
+		case FIELD_PAIRS:
+			wire_pairs(wire, at);
+			break;
+		case FIELD_CALL:
+			field->call(request, part, wire);
+			break;
+		default:
+			transfer_parts(request, wire, field);
+		}
+	}
 }
 
 static void transfer_header(struct request *request, struct wire *wire)
@@ -159,33 +124,31 @@ static void transfer_header(struct request *request, struct wire *wire)
 
 static void lock(const struct request *request)
 {
-	if (request->api->group)
+	if (request->api->in_group)
 		group_lock();
 }
 
 static void unlock(const struct request *request)
 {
-	if (request->api->group)
+	if (request->api->in_group)
 		group_unlock();
 }
 
 struct request *request_begin(uint8_t *message, size_t len)
 {
 	struct wire wire = { .data = message, .size = len };
-	struct request *request = calloc(1, sizeof(*request));
-	const struct api *api = NULL;
+	struct request *request = memory(calloc(1, sizeof(*request)));
+	const struct api *api;
 
-	if (request) {
-		request->instance.len = -1;
-		request->member_id.len = -1;
-		transfer_header(request, &wire);
-		api = request->api;
-	}
+	request->instance.len = -1;
+	request->member_id.len = -1;
+	transfer_header(request, &wire);
+	api = request->api;
 	if (api && request->version > api->max) {
 		request->error = UNSUPPORTED_VERSION;
 		request->version = 0;
 	} else if (api) {
-		request_fields(request, &wire, api->request);
+		request_fields(request, NULL, &wire, api->request);
 	}
 	if (!api || wire.failed) {
 		request_free(request);
@@ -194,10 +157,10 @@ struct request *request_begin(uint8_t *message, size_t len)
 	request->timeout_ms = MAX(request->timeout_ms, 0);
 	request->deadline = now_ns() + request->timeout_ms * NS_PER_MS;
 	lock(request);
-	if (api->group)
-		request->error = group_coordinate(request) ?: api->group(request);
-	if (api->begin)
-		api->begin(request);
+	if (api->in_group)
+		request->error = group_coordinate(request);
+	if (api->begin && !request->error)
+		request->error = api->begin(request);
 	unlock(request);
 	return request;
 }
@@ -227,7 +190,7 @@ void request_wait(struct request *request, uint64_t missing)
 		keys[nr++] = (struct wait_key){ request->key.kind, part->number };
 	}
 	request->missing = missing;
-	wait_add(&request->wait, keys, nr, nr ? missing : 0, request->deadline);
+	wait_add(&request->wait, keys, nr, missing, request->deadline);
 }
 
 void request_write(struct request *request, struct wire *wire)
@@ -236,7 +199,7 @@ void request_write(struct request *request, struct wire *wire)
 
 	wire_number(wire, 0, PREFIX_SIZE);
 	transfer_header(request, wire);
-	request_fields(request, wire, request->api->request);
+	request_fields(request, NULL, wire, request->api->request);
 	wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
 }
 
@@ -250,7 +213,7 @@ bool request_answer(struct request *request, struct wire *wire)
 	lock(request);
 	if (request->api->answer)
 		request->api->answer(request);
-	request_fields(request, wire, request->api->response);
+	request_fields(request, NULL, wire, request->api->response);
 	unlock(request);
 	if (request->silent)
 		wire->size = start;
@@ -261,17 +224,8 @@ bool request_answer(struct request *request, struct wire *wire)
 	return ok;
 }
 
-void request_closed(struct request *request)
-{
-	lock(request);
-	if (request->api->closed)
-		request->api->closed(request);
-	unlock(request);
-}
-
 void request_free(struct request *request)
 {
-	if (request)
-		free(request->parts);
+	free(request->parts);
 	free(request);
 }

@@ -15,11 +15,11 @@
 #define MAX_PARTS	256
 
 /*
- * A partition in a request and its response; or a member that leaves its group. The numbers that
- * a table of fields names are of type int64_t, whatever their size in a message is.
+ * A partition in a request and its response; or a member in the response to its leader. The numbers
+ * that a table of fields names are of type int64_t, whatever their size in a message is.
  */
 struct part {
-	struct text topic;	/* one text for all partitions of an entry; ID of a member */
+	struct text topic;	/* ID of a member */
 	int32_t index;		/* number of the partition in its topic */
 	int number;		/* in config.partitions; -1 if there is none */
 	int64_t error;
@@ -29,12 +29,10 @@ struct part {
 	struct place start;	/* fetch: the batch with this offset */
 	int64_t required;	/* produce: high watermark that completes the request */
 	struct text records;
-	struct text note;	/* of the offset of a group; name of a static member */
+	struct text note;	/* name of a static member */
 };
 
 struct request {
-	TAILQ_ENTRY(request) added;
-	bool is_added;		/* its wait has to be checked after the next submit */
 	struct wait wait;
 	struct connection *connection;
 	const struct api *api;
@@ -49,16 +47,14 @@ struct request {
 	struct wait_key key;	/* its kind, and the number if the request has no parts */
 	int64_t error;		/* of the whole request */
 	struct part *parts;
-	int nr_parts, nr_topics;
+	int nr_parts;
 	bool all;		/* null instead of an array of topics */
 	int64_t acks;		/* produce */
 	/* Of a fetch: */
-	int64_t min_bytes, max_bytes, session;
+	int64_t min_bytes, max_bytes;
 	int64_t replica;	/* ID of a follower */
-	bool any_records;	/* are in the response */
 	/* Of a group and its member: */
 	struct text group_name, member_id, instance;
-	int64_t is_transaction;	/* FindCoordinator */
 	int64_t generation, session_ms;
 	struct text protocol;	/* type of the protocols in a request, or the chosen one */
 	struct text leader;
@@ -78,8 +74,8 @@ struct request {
  */
 struct field {
 	enum {
-		FIELD_END, FIELD_NUMBER, FIELD_CONSTANT, FIELD_TEXT, FIELD_PAIRS, FIELD_EMPTY,
-		FIELD_TOPICS, FIELD_PARTS, FIELD_CALL,
+		FIELD_END, FIELD_NUMBER, FIELD_CONSTANT, FIELD_TEXT, FIELD_PAIRS, FIELD_TOPICS,
+		FIELD_PARTS, FIELD_CALL,
 	} type;
 	int from, to;
 	int at;			/* offset of the variable */
@@ -106,7 +102,7 @@ struct field {
 	  .value = (number) }
 #define THROTTLE(version)	CONST(version, 99, 4, 0)
 /* An array that is always empty. */
-#define EMPTY_ARRAY(version)	{ .type = FIELD_EMPTY, .from = (version), .to = 99 }
+#define EMPTY_ARRAY(version)	CONST(version, 99, 4, 0)
 /* An array of topics with arrays of partitions, which start with their number; or of parts. */
 #define EACH_PARTITION(...)	{ .type = FIELD_TOPICS, .to = 99, .fields = FIELDS(__VA_ARGS__) }
 #define EACH_PART(version, ...) \
@@ -117,13 +113,11 @@ struct field {
 struct api {
 	int key, min, max;
 	const struct field *request, *response;
-	/* A request of a group; all functions of such a request are called with its lock. */
-	enum error_code (*group)(struct request *request);
-	void (*begin)(struct request *request);
+	bool in_group;		/* all functions are called with the lock of the groups */
+	/* Return: the error of the whole request. */
+	enum error_code (*begin)(struct request *request);
 	/* Amount that the request waits for; 0 if it can be answered. */
 	uint64_t (*missing)(struct request *request);
-	/* The connection is closed while the request waits. */
-	void (*closed)(struct request *request);
 	/* Set what the response has. */
 	void (*answer)(struct request *request);
 };
@@ -144,15 +138,29 @@ uint64_t request_missing(struct request *request);
 void request_wait(struct request *request, uint64_t missing);
 /* Write the response, and free the request. Return: false if the connection must be closed. */
 bool request_answer(struct request *request, struct wire *wire);
-/* The connection of a waiting request is closed. */
-void request_closed(struct request *request);
 void request_free(struct request *request);
 
 /* Write a request, with its size in front. */
 void request_write(struct request *request, struct wire *wire);
-/* Read or write fields. */
-void request_fields(struct request *request, struct wire *wire, const struct field *fields);
-/* Add a partition; another text is another topic. Return: NULL without memory. */
+/* Read or write fields, of a part or of the request. */
+void request_fields(struct request *request, struct part *part, struct wire *wire,
+		    const struct field *fields);
+/* Add a partition. */
 struct part *request_add(struct request *request, struct text topic);
+
+/* Create the groups and read their offsets, before the workers start; or exit. */
+void groups_create(void);
+/* Forget the waiting requests of a killed worker, and complete its signals. */
+void groups_repair(pid_t worker);
+void group_lock(void);
+void group_unlock(void);
+/* Check the name of a group, and that this broker is its coordinator. */
+enum error_code group_coordinate(const struct request *request);
+
+/* Serve clients until SIGTERM. @signals: an inherited signalfd. Return: the exit status. */
+int worker_main(int signals);
+/* Copy from a leader until the connection ends. Return: 1 if nothing was copied. */
+int replicator_main(const struct node *leader);
+bool replicator_follows(const struct node *leader);
 
 #endif /* BROKER_REQUEST_H */

@@ -2,10 +2,10 @@
 /*
  * Requests that wait: for an amount under their keys, or for their deadline.
  *
- * Signals are not stored, and another worker may change a partition at any time. The caller
- * reads the state of the partitions, adds a wait for the missing amount, submits, reads the
- * state again and ends the wait if the state has changed. Either way the wait ends with an
- * event, and the caller reads the state once more before it answers.
+ * Signals are not stored, and another worker may change a partition at any time. The caller reads
+ * the state of the partitions, and adds a wait for the missing amount. Once the wait is added, the
+ * caller reads the state again, and ends the wait if it has changed. Either way the wait ends with
+ * an event, and the caller reads the state once more before it answers.
  *
  * An alarm outlives the process that has set it, and ends in the main process. It is in memory
  * that the processes share, with its deadline: one that ends early is set again.
@@ -13,9 +13,6 @@
 #ifndef BROKER_WAITING_H
 #define BROKER_WAITING_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "config.h"
@@ -43,33 +40,33 @@ struct wait_key {
 enum wait_end {
 	WAIT_COMPLETED,	/* the state may have changed */
 	WAIT_EXPIRED,
-	WAIT_STOPPED,
 	WAIT_REFUSED,	/* the wait could not be added */
+	WAIT_ADDED,	/* no end: the state may have changed before the add */
 };
 
 #define WAIT_ADDING	UINT64_MAX
 
 /* Embedded in what waits. The caller sets @fn. */
 struct wait {
-	TAILQ_ENTRY(wait) ended;
+	TAILQ_ENTRY(wait) queue;
 	void (*fn)(struct wait *wait, enum wait_end end);
 	uint64_t id;		/* 0 if it is not pending, or WAIT_ADDING */
+	struct wait_key key;	/* of an alarm, which sets it */
 	uint64_t deadline;	/* of an alarm; 0 for others */
-	struct wait_key key;	/* of an alarm */
 	enum wait_end end;
 	struct heap_wait *heap;
 };
 
 /* Create what the processes share, before they start, and remove it at the end. */
-bool waiting_create(void);
+void waiting_create(void);
 void waiting_remove(void);
-/* Return: a descriptor for poll(), or -1. Called once by each process. */
+/* Return: a descriptor for poll(). Called once by each process; exits if it fails. */
 int waiting_open(bool is_main);
-/* Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. Without keys, @threshold is 0. */
+/* Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. */
 void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
 	      uint64_t deadline);
 /* Queue an alarm, or a new deadline of a pending one. */
-void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline);
+void wait_alarm(struct wait *wait, uint64_t deadline);
 /* A process was killed, perhaps with a batch that it had not submitted: set the alarm again. */
 void wait_repair(struct wait *wait);
 /*
@@ -77,8 +74,9 @@ void wait_repair(struct wait *wait);
  * is not reported, and its memory can be used for another one.
  */
 void wait_complete(struct wait *wait);
-void wait_signal(struct wait_key key, uint64_t amount);
-/* Execute all that is queued. Waits that cannot be added end here. */
+/* Queue a signal; none if the amount is 0. */
+void wait_signal(enum wait_kind kind, int number, uint64_t amount);
+/* Execute all that is queued, and call @fn of each wait that was added or refused. */
 void waiting_submit(void);
 /* End all waits of this process, but no alarms. */
 void waiting_stop(void);
@@ -97,7 +95,7 @@ static inline bool wait_again(struct wait *wait, enum wait_end end)
 {
 	if (end > WAIT_EXPIRED || now_ns() >= wait->deadline)
 		return false;
-	wait_alarm(wait, wait->key, wait->deadline);
+	wait_alarm(wait, wait->deadline);
 	return true;
 }
 

@@ -6,6 +6,7 @@
  * address of the wait, which is the same in all processes for that of an alarm. The keys are short
  * texts, for twheelctl: "acks:12" is the key of produces to partition 12.
  */
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,8 +23,8 @@
 static int fd = -1, events_fd = -1;
 static struct twheel_batch *batch;
 
-/* Waits whose add failed. */
-static TAILQ_HEAD(, wait) refused = TAILQ_HEAD_INITIALIZER(refused);
+/* Waits that were added or refused. */
+static TAILQ_HEAD(, wait) added = TAILQ_HEAD_INITIALIZER(added);
 
 static struct twheel_key key_of(struct wait_key key)
 {
@@ -36,17 +37,6 @@ static struct twheel_key key_of(struct wait_key key)
 	snprintf(text, sizeof(text), "%s:%d", kinds[key.kind], key.number);
 	twheel_key_text(text, &result);
 	return result;
-}
-
-static struct wait *wait_of(uint64_t cookie)
-{
-	return (struct wait *)(uintptr_t)cookie;
-}
-
-static bool fails(void)
-{
-	fprintf(stderr, "broker: the purgatory %s: %s\n", config.purgatory, strerror(errno));
-	return false;
 }
 
 static void close_purgatory(void)
@@ -66,14 +56,13 @@ static bool clear_alarms(void)
 	struct twheel_query_args query = { };
 	struct twheel_event events[MAX_EVENTS];
 
-	if (waiting_open(true) < 0)
-		return false;
+	waiting_open(true);
 	twheel_query(fd, &query);
 	/* Own files are the purgatory and the queue. Alarms may be those of another broker. */
 	errno = EBUSY;
 	if ((query.files > 2 && query.detached + query.detached_unread) ||
 	    twheel_complete_all(fd, 0, 0, TWHEEL_COMPLETE_OTHERS, NULL))
-		return fails();
+		return false;
 	while (twheel_read_events(events_fd, events, MAX_EVENTS) > 0)
 		;
 	close_purgatory();
@@ -81,21 +70,26 @@ static bool clear_alarms(void)
 }
 
 /* A purgatory remains if its broker was killed. */
-bool waiting_create(void)
+void waiting_create(void)
 {
 	int created = twheel_create(config.purgatory, 0600);
 
-	if (created >= 0)
-		return !close(created);
-	return errno == EEXIST ? clear_alarms() : fails();
+	if (created < 0 && (errno != EEXIST || !clear_alarms()))
+		err(1, "the purgatory %s", config.purgatory);
+	close(created);
 }
 
 /* Another broker may use the purgatory by mistake: EBUSY. */
 void waiting_remove(void)
 {
-	close_purgatory();
-	if (clear_alarms() && twheel_remove(config.purgatory, 0, NULL))
-		fails();
+	if (!clear_alarms() || twheel_remove(config.purgatory, 0, NULL))
+		warn("the purgatory %s", config.purgatory);
+}
+
+static void add_done(struct wait *wait, enum wait_end end)
+{
+	wait->end = end;
+	TAILQ_INSERT_TAIL(&added, wait, queue);
 }
 
 /* An end of a wait may come too late: EALREADY. */
@@ -103,35 +97,35 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 			 const struct twheel_result *result)
 {
 	static int last_error;
-	struct wait *wait = wait_of(command->add.cookie);
+	struct wait *wait = (struct wait *)(uintptr_t)command->add.cookie;
 
 	if (command->call != TWHEEL_CALL_ADD)
 		return;
 	if (result->error) {
 		if (result->error != last_error)
-			fprintf(stderr, "broker: add of an operation: %s\n",
-				strerror(-result->error));
+			warnx("add of an operation: %s", strerror(-result->error));
 		last_error = result->error;
-		TAILQ_INSERT_TAIL(&refused, wait, ended);
-	} else if (wait->id == WAIT_ADDING) {
-		/* Else it is an alarm that has ended in the main process. */
-		wait->id = result->value;
+		add_done(wait, WAIT_REFUSED);
+		return;
 	}
+	/* An alarm may have ended in the main process. */
+	if (wait->id == WAIT_ADDING)
+		wait->id = result->value;
+	if (!wait->deadline)
+		add_done(wait, WAIT_ADDED);
 }
 
 int waiting_open(bool is_main)
 {
 	/* A new worker has inherited the state of the main process. */
 	close_purgatory();
-	TAILQ_INIT(&refused);
+	TAILQ_INIT(&added);
 	fd = twheel_open_named(config.purgatory, O_NONBLOCK);
 	events_fd = is_main && fd >= 0 ? twheel_events(fd, 0, O_NONBLOCK) : fd;
 	if (events_fd >= 0)
 		batch = twheel_batch_new(fd, MAX_BATCH, 0);
-	if (!batch) {
-		fails();
-		return -1;
-	}
+	if (!batch)
+		err(1, "the purgatory %s", config.purgatory);
 	twheel_batch_on_result(batch, command_done, NULL);
 	return events_fd;
 }
@@ -143,7 +137,7 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME | (wait->deadline ? TWHEEL_ADD_DETACHED : 0),
 		.clock = CLOCK_MONOTONIC,
-		.condition = nr ? TWHEEL_COND_SUM : TWHEEL_COND_NONE,
+		.condition = TWHEEL_COND_SUM,
 		.nr_keys = nr,
 		.keys = (uintptr_t)specs,
 		.threshold = threshold,
@@ -155,15 +149,14 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 		specs[i].key = key_of(keys[i]);
 	wait->id = WAIT_ADDING;
 	if (twheel_batch_add(batch, &args))
-		TAILQ_INSERT_TAIL(&refused, wait, ended);
+		add_done(wait, WAIT_REFUSED);
 }
 
-void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
+void wait_alarm(struct wait *wait, uint64_t deadline)
 {
-	wait->key = key;
 	wait->deadline = deadline;
 	if (!wait->id)
-		wait_add(wait, &key, 1, 1, deadline);
+		wait_add(wait, &wait->key, 1, 1, deadline);
 	else if (wait->id != WAIT_ADDING)
 		twheel_batch_rearm(batch, wait->id, deadline, TWHEEL_REARM_ABSTIME);
 }
@@ -172,7 +165,7 @@ void wait_repair(struct wait *wait)
 {
 	if (wait->id == WAIT_ADDING)
 		wait->id = 0;
-	wait_alarm(wait, wait->key, wait->deadline);
+	wait_alarm(wait, wait->deadline);
 }
 
 void wait_complete(struct wait *wait)
@@ -184,60 +177,65 @@ void wait_complete(struct wait *wait)
 		wait->id = 0;
 }
 
-void wait_signal(struct wait_key key, uint64_t amount)
+void wait_signal(enum wait_kind kind, int number, uint64_t amount)
 {
-	struct twheel_signal_args args = { .key = key_of(key), .amount = amount };
+	struct twheel_signal_args args = {
+		.key = key_of((struct wait_key){ kind, number }), .amount = amount,
+	};
 
-	twheel_batch_signal_with(batch, &args);
+	if (amount)
+		twheel_batch_signal_with(batch, &args);
 }
 
 void waiting_submit(void)
 {
 	struct wait *wait;
-	bool again;
 
-	do {
+	for (;;) {
 		if (twheel_batch_submit(batch) < 0)
-			perror("broker: batch");
-		/* The end of an alarm may queue signals. */
-		again = !TAILQ_EMPTY(&refused);
-		while ((wait = TAILQ_FIRST(&refused))) {
-			TAILQ_REMOVE(&refused, wait, ended);
-			wait->id = 0;
-			wait->fn(wait, WAIT_REFUSED);
+			warn("batch");
+		if (TAILQ_EMPTY(&added))
+			return;
+		/* The functions may queue signals, and ends of waits. */
+		while ((wait = TAILQ_FIRST(&added))) {
+			TAILQ_REMOVE(&added, wait, queue);
+			if (wait->end == WAIT_REFUSED)
+				wait->id = 0;
+			wait->fn(wait, wait->end);
 		}
-	} while (again);
+	}
 }
 
 void waiting_stop(void)
 {
 	if (twheel_complete_all(fd, 0, -ESHUTDOWN, 0, NULL))
-		perror("broker: end of all operations");
+		warn("end of all operations");
 }
 
 bool waiting_events(void)
 {
 	struct twheel_event events[MAX_EVENTS];
-	ssize_t nr = twheel_read_events(events_fd, events, MAX_EVENTS);
-	int error = errno;
+	ssize_t nr;
+	int error;
 
+	/* A full batch has been submitted: its adds are reported before their ends. */
+	if (!TAILQ_EMPTY(&added))
+		waiting_submit();
+	nr = twheel_read_events(events_fd, events, MAX_EVENTS);
+	error = errno;
 	for (ssize_t i = 0; i < nr; i++) {
 		const struct twheel_event *event = &events[i];
-		struct wait *wait = wait_of(event->cookie);
-		enum wait_end end = WAIT_COMPLETED;
+		struct wait *wait = (struct wait *)(uintptr_t)event->cookie;
 
 		/* The alarm of a member that has left; its memory may have another one. */
 		if (wait->id != event->id && wait->id != WAIT_ADDING)
 			continue;
-		if (event->reason == TWHEEL_REASON_CANCELLED || event->error == -ESHUTDOWN)
-			end = WAIT_STOPPED;
-		else if (event->reason == TWHEEL_REASON_EXPIRED)
-			end = WAIT_EXPIRED;
 		wait->id = 0;
-		wait->fn(wait, end);
+		wait->fn(wait, event->reason == TWHEEL_REASON_EXPIRED ? WAIT_EXPIRED :
+									 WAIT_COMPLETED);
 	}
 	if (nr > 0 || (nr < 0 && (error == EAGAIN || error == EINTR)))
 		return true;
-	fputs("broker: the purgatory has been removed\n", stderr);
+	warnx("the purgatory has been removed");
 	return false;
 }

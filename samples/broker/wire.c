@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Messages of Kafka's protocol: see wire.h. */
+/* Messages of Kafka's protocol, and batches of records: see wire.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +11,29 @@
 #define FIRST_CAPACITY	1024UL
 #define KEEP_CAPACITY	(64 << 10)
 
+/*
+ * Header of a batch: base offset, 8 bytes; size of the rest, 4; leader epoch, 4; format, 1;
+ * CRC of the rest, 4; attributes, 2; offset of the last record, 4; two times, 16; producer, 14;
+ * number of records, 4.
+ */
+#define SIZE_AT		8
+#define BASE_SIZE	12
+#define FORMAT_AT	16
+#define CRC_AT		17
+#define CRC_START	21
+#define LAST_AT		23
+#define RECORDS_AT	57
+
 size_t wire_total;
 
 static bool reserve(struct wire *wire, size_t size)
 {
-	size_t capacity = MAX(wire->capacity, FIRST_CAPACITY);
+	size_t larger = MAX(2 * wire->capacity, FIRST_CAPACITY);
+	size_t capacity = MIN(MAX(size, larger), PREFIX_SIZE + MESSAGE_MAX);
 	uint8_t *data;
 
 	if (size <= wire->capacity)
 		return true;
-	while (capacity < size)
-		capacity *= 2;
-	capacity = MIN(capacity, PREFIX_SIZE + MESSAGE_MAX);
 	data = size <= capacity ? realloc(wire->data, capacity) : NULL;
 	if (!data)
 		return false;
@@ -139,7 +150,7 @@ ssize_t wire_message(const struct wire *wire)
 
 	if (prefix.failed)
 		return 0;
-	if (size < MESSAGE_MIN || size > MESSAGE_MAX)
+	if (size < 0 || size > MESSAGE_MAX)
 		return -1;
 	return wire->size >= PREFIX_SIZE + (size_t)size ? PREFIX_SIZE + size : 0;
 }
@@ -193,15 +204,86 @@ bool text_equals(struct text text, struct text other)
 	return text.len == other.len && (text.len <= 0 || !memcmp(text.data, other.data, text.len));
 }
 
-bool text_is(struct text text, const char *string)
+uint32_t crc32c(const uint8_t *data, size_t len)
 {
-	return text_equals(text, text_of(string));
+	static uint32_t table[256];
+	uint32_t crc = ~0U;
+
+	for (uint32_t i = 0; i < 256 && !table[255]; i++) {
+		table[i] = i;
+		for (int bit = 0; bit < 8; bit++)
+			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0x82f63b78 : 0);
+	}
+	while (len--)
+		crc = crc >> 8 ^ table[(crc ^ *data++) & 255];
+	return ~crc;
 }
 
-void text_copy(char *to, size_t size, struct text text)
+static int64_t header_field(const uint8_t *data, size_t at, size_t len)
 {
-	size_t len = text.len < 0 ? 0 : MIN(size - 1, (size_t)text.len);
+	struct wire wire = { .data = (uint8_t *)data, .at = at, .size = HEADER_SIZE };
 
-	memcpy(to, len ? text.data : "", len);
-	to[len] = 0;
+	return wire_number(&wire, 0, len);
+}
+
+struct batch batch_header(const uint8_t *data)
+{
+	return (struct batch){
+		.size = BASE_SIZE + header_field(data, SIZE_AT, 4),
+		.base = header_field(data, 0, 8),
+		.records = header_field(data, RECORDS_AT, 4),
+	};
+}
+
+enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch)
+{
+	if (len < HEADER_SIZE)
+		return BATCH_SHORT;
+	*batch = batch_header(data);
+	if (data[FORMAT_AT] != 2)
+		return UNSUPPORTED_FOR_MESSAGE_FORMAT;
+	if (batch->size > BATCH_MAX)
+		return MESSAGE_TOO_LARGE;
+	if (batch->size < HEADER_SIZE || batch->records < 1 || batch->base < 0 ||
+	    header_field(data, LAST_AT, 4) != batch->records - 1 ||
+	    batch->base > INT64_MAX - batch->records)
+		return CORRUPT_MESSAGE;
+	if ((ssize_t)len < batch->size)
+		return BATCH_SHORT;
+	return (uint32_t)header_field(data, CRC_AT, 4) ==
+	       crc32c(data + CRC_START, batch->size - CRC_START) ? 0 : CORRUPT_MESSAGE;
+}
+
+void batch_set_base(uint8_t *data, int64_t base)
+{
+	struct wire wire = { .data = data, .capacity = CRC_START, .writes = true };
+
+	wire_int(&wire, base);
+	/* The leader never changes: epoch 0. */
+	wire_patch(&wire, BASE_SIZE, 0);
+}
+
+void batch_seal(uint8_t *data, size_t size)
+{
+	struct wire wire = { .data = data, .capacity = size, .writes = true };
+
+	memset(data, 0, HEADER_SIZE);
+	data[FORMAT_AT] = 2;
+	wire_patch(&wire, SIZE_AT, size - BASE_SIZE);
+	wire_patch(&wire, RECORDS_AT, 1);
+	wire_patch(&wire, CRC_AT, crc32c(data + CRC_START, size - CRC_START));
+}
+
+size_t batches_valid(const uint8_t *data, size_t len, struct place *end)
+{
+	struct batch batch;
+	size_t done = 0;
+
+	while (done < len && !batch_check(data + done, len - done, &batch) &&
+	       batch.base == end->offset) {
+		end->offset += batch.records;
+		end->position += batch.size;
+		done += batch.size;
+	}
+	return done;
 }

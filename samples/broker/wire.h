@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages of Kafka's protocol: big-endian numbers, strings and arrays in a buffer.
+ * Messages of Kafka's protocol, big-endian numbers, strings and arrays in a buffer, and batches of
+ * records (format 2), which are stored as they came.
  *
  * One function describes a message for both directions: the functions below write a value, or
  * read it into the same variable. They never leave the buffer. After the first error they read
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 /* Largest batch of records, and the limit on the records in a response. */
@@ -20,9 +22,8 @@
 /* Largest message: a response may exceed its limit by one batch. */
 #define MESSAGE_MAX	(2 * BATCH_MAX + 65536)
 
-/* A message has its size in front; it starts with the fixed part of a header. */
+/* A message has its size in front. */
 #define PREFIX_SIZE	4
-#define MESSAGE_MIN	8
 
 /* Errors of the protocol. The first one is for the broker only. */
 enum error_code {
@@ -30,17 +31,17 @@ enum error_code {
 	OFFSET_OUT_OF_RANGE = 1,	CORRUPT_MESSAGE = 2,
 	UNKNOWN_TOPIC_OR_PARTITION = 3,	NOT_LEADER = 6,
 	REQUEST_TIMED_OUT = 7,		REPLICA_NOT_AVAILABLE = 9,
-	MESSAGE_TOO_LARGE = 10,		OFFSET_METADATA_TOO_LARGE = 12,
-	COORDINATOR_NOT_AVAILABLE = 15,	NOT_COORDINATOR = 16,
-	NOT_ENOUGH_REPLICAS = 19,	NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20,
+	MESSAGE_TOO_LARGE = 10,		COORDINATOR_NOT_AVAILABLE = 15,
+	NOT_COORDINATOR = 16,		NOT_ENOUGH_REPLICAS = 19,
+	NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20,
 	INVALID_REQUIRED_ACKS = 21,	ILLEGAL_GENERATION = 22,
 	INCONSISTENT_GROUP_PROTOCOL = 23, INVALID_GROUP_ID = 24,
 	UNKNOWN_MEMBER_ID = 25,		INVALID_SESSION_TIMEOUT = 26,
 	REBALANCE_IN_PROGRESS = 27,	INVALID_COMMIT_OFFSET_SIZE = 28,
 	UNSUPPORTED_VERSION = 35,
 	UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, STORAGE_ERROR = 56,
-	SESSION_NOT_FOUND = 70,		GROUP_MAX_SIZE_REACHED = 81,
-	FENCED_INSTANCE_ID = 82,	INVALID_RECORD = 87,
+	GROUP_MAX_SIZE_REACHED = 81,	FENCED_INSTANCE_ID = 82,
+	INVALID_RECORD = 87,
 };
 
 /* @len is -1 for null. */
@@ -92,10 +93,44 @@ ssize_t wire_receive(struct wire *wire, int fd);
 void wire_consume(struct wire *wire, size_t len);
 void wire_free(struct wire *wire);
 
+/* Check an allocation. The main process replaces a worker without memory. */
+static inline void *memory(void *allocated)
+{
+	if (!allocated)
+		abort();
+	return allocated;
+}
+
 struct text text_of(const char *string);
 bool text_equals(struct text text, struct text other);
-bool text_is(struct text text, const char *string);
-/* Copy a text, or as much of it as there is room for, and terminate it with a zero. */
-void text_copy(char *to, size_t size, struct text text);
+
+/* The header of a batch, including its CRC. */
+#define HEADER_SIZE	61
+
+/* A boundary between batches. */
+struct place {
+	int64_t offset;		/* of the next record */
+	uint64_t position;	/* in the file, in bytes */
+};
+
+/* The part of a batch's header that matters to a broker. */
+struct batch {
+	ssize_t size;		/* including the header */
+	int64_t base;
+	int32_t records;
+};
+
+uint32_t crc32c(const uint8_t *data, size_t len);
+
+/* Check the batch at the start of a buffer, including its CRC. */
+enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch);
+/* Assign an offset, which the CRC does not cover. */
+void batch_set_base(uint8_t *data, int64_t base);
+/* Write the header of a batch with a single record. */
+void batch_seal(uint8_t *data, size_t size);
+/* Read a valid header. */
+struct batch batch_header(const uint8_t *data);
+/* Advance the end of a log by the valid batches at the start of a buffer. Return: their size. */
+size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
 
 #endif /* BROKER_WIRE_H */

@@ -52,7 +52,7 @@ class Cluster:
     eventually = staticmethod(eventually)
 
     def __init__(self, topics, followers=2, workers=3, min_insync=None, program=BROKER,
-                 port=None, purgatory=None, lag_ms=30000, delay_ms=0, session_ms=1000):
+                 port=None, purgatory=None, lag_ms=30000, delay_ms=0):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="broker-"))
         self.topics, self.program, self.nr_workers = topics, program, workers
         self.name = purgatory or f"test{next(NUMBERS)}"
@@ -61,7 +61,7 @@ class Cluster:
             self.ports[LEADER] = port
         self.address = (HOST, self.ports[LEADER])
         self.running = {}
-        self.configure(min_insync or {}, lag_ms, delay_ms, session_ms)
+        self.configure(min_insync or {}, lag_ms, delay_ms)
         try:
             for number in self.ports:
                 self.start(number)
@@ -72,7 +72,7 @@ class Cluster:
             self.stop()
             raise
 
-    def configure(self, min_insync, lag_ms, delay_ms, session_ms):
+    def configure(self, min_insync, lag_ms, delay_ms):
         """Write the configurations, which differ in the number of workers."""
         for broker in self.ports:
             self.config(broker).write_text(json.dumps({
@@ -80,7 +80,6 @@ class Cluster:
                 "workers": self.nr_workers if broker == LEADER else 1,
                 "replica.lag.time.max.ms": lag_ms,
                 "group.initial.rebalance.delay.ms": delay_ms,
-                "group.min.session.timeout.ms": session_ms,
                 "nodes": [{"id": number, "host": HOST, "port": port,
                            "data": str(self.folder / str(number))}
                           for number, port in self.ports.items()],
@@ -95,7 +94,7 @@ class Cluster:
 
     def start(self, number):
         self.running[number] = subprocess.Popen(
-            [self.program, "--config", self.config(number), "--node", str(number)])
+            [self.program, self.config(number), str(number)])
 
     def end(self, number, how=signal.SIGTERM):
         """End a broker and return its exit status."""

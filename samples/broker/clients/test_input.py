@@ -62,7 +62,7 @@ class Input(unittest.TestCase):
         member.sync()
         self.assertEqual(member.error, 0)
         return [
-            (wire.FIND_COORDINATOR, wire.string("input") + b"\0"),
+            (wire.FIND_COORDINATOR, wire.string("input")),
             (wire.JOIN_GROUP, member.join_request()),
             (wire.SYNC_GROUP, member.sync_request()),
             (wire.HEARTBEAT, member.identity()),

@@ -144,7 +144,7 @@ class Purgatory(unittest.TestCase):
             "purgatory": cluster.name, "topics": [],
             "nodes": [{"id": LEADER, "host": "127.0.0.1", "port": free_port(),
                        "data": str(cluster.folder / "other-data")}]}))
-        done = subprocess.run([BROKER, "--config", config], stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([BROKER, config], stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn(os.strerror(errno.EBUSY), done.stderr)
         # The lease of the follower is still there.

@@ -17,7 +17,7 @@ OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
 # The version of each request.
 VERSION = {PRODUCE: 7, FETCH: 4, LIST_OFFSETS: 1, METADATA: 1, API_VERSIONS: 0, OFFSET_COMMIT: 7,
-           OFFSET_FETCH: 5, FIND_COORDINATOR: 2, JOIN_GROUP: 5, HEARTBEAT: 3, LEAVE_GROUP: 3,
+           OFFSET_FETCH: 5, FIND_COORDINATOR: 0, JOIN_GROUP: 5, HEARTBEAT: 3, LEAVE_GROUP: 2,
            SYNC_GROUP: 3}
 
 OFFSET_OUT_OF_RANGE = 1
@@ -425,7 +425,7 @@ class Member:
         return body.i16()
 
     def leave_request(self):
-        return string(self.group) + array([string(self.id) + string(self.instance)])
+        return string(self.group) + string(self.id)
 
     def leave(self):
         body = self.connection.call(LEAVE_GROUP, self.leave_request())

@@ -68,10 +68,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!get_place(&partitions[i].end).position)
 			continue;
 		log_cut(&logs[i], (struct place){ });
+		logs[i].nr_index = 0;
 		set_place(&partitions[i].end, (struct place){ });
 		set_place(&partitions[i].high, (struct place){ });
 	}
-	for (int i = 0; i < MAX_GROUPS && shared->groups[i].name[0]; i++)
+	for (int i = 0; i < MAX_GROUPS && shared->groups[i].name.len; i++)
 		shared->groups[i] = (struct group){ };
 	while (shared->nr_slots)
 		shared->members[--shared->nr_slots].group = NULL;

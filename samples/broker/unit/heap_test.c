@@ -59,19 +59,18 @@ static void waits_expire_in_order_and_not_early(void)
 static void wait_completes_at_its_sum(void)
 {
 	struct wait_key keys[] = { { WAIT_READ, 0 }, { WAIT_READ, 1 } };
-	struct wait_key other = { WAIT_COPY, 0 };
 
 	reset();
 	wait_add(&waits[0], keys, 2, 10, now_ns() + HOUR_NS);
-	wait_signal(keys[0], 4);
-	wait_signal(keys[1], 5);
-	wait_signal(other, 100);
+	wait_signal(WAIT_READ, 0, 4);
+	wait_signal(WAIT_READ, 1, 5);
+	wait_signal(WAIT_COPY, 0, 100);
 	waiting_events();
 	CHECK(!nr_ended);
-	wait_signal(keys[0], 1);
+	wait_signal(WAIT_READ, 0, 1);
 	read_events(timer);
 	CHECK(nr_ended == 1 && last_end == WAIT_COMPLETED);
-	wait_signal(keys[1], 10);
+	wait_signal(WAIT_READ, 1, 10);
 	waiting_events();
 	CHECK(nr_ended == 1);
 }
@@ -83,10 +82,10 @@ static void signal_completes_all_watchers(void)
 	reset();
 	for (int i = 0; i < NR_WAITS; i++)
 		wait_add(&waits[i], &key, 1, 1 + i % 2, now_ns() + HOUR_NS);
-	wait_signal(key, 1);
+	wait_signal(WAIT_ACKS, 63, 1);
 	read_events(timer);
 	CHECK(nr_ended == NR_WAITS / 2);
-	wait_signal(key, 1);
+	wait_signal(WAIT_ACKS, 63, 1);
 	read_events(timer);
 	CHECK(nr_ended == NR_WAITS);
 }
@@ -99,7 +98,7 @@ static void complete_ends_a_wait_once(void)
 	wait_add(&waits[0], &key, 1, 1, now_ns() + HOUR_NS);
 	wait_complete(&waits[0]);
 	wait_complete(&waits[0]);
-	wait_signal(key, 1);
+	wait_signal(WAIT_ACKS, 0, 1);
 	read_events(timer);
 	CHECK(nr_ended == 1 && last_end == WAIT_COMPLETED);
 }
@@ -114,12 +113,12 @@ static void rearm_moves_a_deadline_in_both_directions(void)
 		wait_add(&waits[i], NULL, 0, 0, i % 2 ? now : now + HOUR_NS);
 	}
 	for (int i = 0; i < NR_WAITS; i++)
-		wait_alarm(&waits[i], (struct wait_key){ WAIT_LEASE, 0 }, deadlines[i]);
+		wait_alarm(&waits[i], deadlines[i]);
 	while (nr_ended < NR_WAITS)
 		read_events(timer);
 	CHECK(nr_ended == NR_WAITS && in_order);
 	/* It has ended: set it again. */
-	wait_alarm(&waits[0], (struct wait_key){ WAIT_LEASE, 0 }, now);
+	wait_alarm(&waits[0], now);
 	waiting_events();
 	CHECK(nr_ended == NR_WAITS + 1);
 }
@@ -129,11 +128,13 @@ static void stop_ends_all_waits(void)
 	struct wait_key key = { WAIT_ACKS, 0 };
 
 	reset();
-	for (int i = 0; i < NR_WAITS; i++)
+	for (int i = 0; i < NR_WAITS; i++) {
+		waits[i].deadline = 0;
 		wait_add(&waits[i], &key, 1, 1, now_ns() + HOUR_NS);
+	}
 	waiting_stop();
 	read_events(timer);
-	CHECK(nr_ended == NR_WAITS && last_end == WAIT_STOPPED);
+	CHECK(nr_ended == NR_WAITS && last_end == WAIT_COMPLETED);
 }
 
 int main(void)

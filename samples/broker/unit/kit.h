@@ -9,11 +9,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <tap.h>
 #include <unistd.h>
 
-#include "../group.h"
 #include "../request.h"
 
 #define CRC_AT		17
@@ -21,6 +22,11 @@
 #define WRITER { .writes = true }
 
 #define CASE(name) { #name, name }
+
+static inline bool text_is(struct text text, const char *string)
+{
+	return text_equals(text, text_of(string));
+}
 
 static inline void put_i8(struct wire *wire, int8_t value)
 {
@@ -130,17 +136,21 @@ static inline void kit_remove(void)
 		perror(command);
 }
 
+static inline void log_close(struct log *log)
+{
+	if (log->fd > 0) {
+		munmap((void *)log->data, LOG_MAX);
+		close(log->fd);
+	}
+	free(log->index);
+	*log = (struct log){ };
+}
+
 /* Close the logs of the last case. */
 static inline void kit_close(void)
 {
-	for (int i = 0; i <= MAX_PARTITIONS; i++) {
-		struct log *log = partition_log(i);
-
-		if (log->fd > 0)
-			close(log->fd);
-		free(log->index);
-		*log = (struct log){ };
-	}
+	for (int i = 0; i <= MAX_PARTITIONS; i++)
+		log_close(partition_log(i));
 }
 
 /*
@@ -164,7 +174,6 @@ static inline void kit_start(void)
 		.nr_topics = 3,
 		.nr_partitions = 4,
 		.max_lag_ms = 3600000,
-		.min_session_ms = 1,
 	};
 	config.partitions[0] = &config.topics[0];
 	config.partitions[1] = &config.topics[0];
@@ -173,8 +182,24 @@ static inline void kit_start(void)
 	config.self = &config.nodes[0];
 	if (timer < 0)
 		timer = waiting_open(false);
-	if (timer < 0 || !partitions_create() || !groups_create())
-		abort();
+	partitions_create();
+	groups_create();
+}
+
+/* Does a function end its process with the status 1? */
+static inline bool kit_exits(void (*function)(void))
+{
+	pid_t pid;
+	int how;
+
+	/* exit() writes the buffers once more. */
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		function();
+		_exit(0);
+	}
+	return waitpid(pid, &how, 0) == pid && WIFEXITED(how) && WEXITSTATUS(how) == 1;
 }
 
 static inline int kit_run(const struct tap_case *cases)

@@ -2,6 +2,9 @@
 /*
  * Record batches, and logs of them.
  */
+#include <fcntl.h>
+
+#include "../partition.c"
 #include "kit.h"
 
 static const char *path(void)
@@ -18,15 +21,16 @@ static struct log open_log(void)
 	struct log log;
 
 	unlink(path());
-	if (!log_open(&log, path(), &end))
-		abort();
+	log_open(&log, path(), &end);
 	return log;
 }
 
-static void close_log(struct log *log)
+static void open_again(void)
 {
-	close(log->fd);
-	free(log->index);
+	struct place end;
+	struct log log;
+
+	log_open(&log, path(), &end);
 }
 
 static void crc_has_the_published_check_value(void)
@@ -38,7 +42,7 @@ static void batch_is_valid_until_a_bit_changes(void)
 {
 	struct wire writer = WRITER;
 	struct batch batch;
-	size_t size = put_batch(&writer, 7, 3, 10);
+	ssize_t size = put_batch(&writer, 7, 3, 10);
 
 	CHECK(!batch_check(writer.data, size, &batch));
 	CHECK(batch.size == size && batch.base == 7 && batch.records == 3);
@@ -123,42 +127,56 @@ static void recovery_cuts_a_torn_batch(void)
 	two = writer.size + put_batch(&writer, 5, 1, 200);
 	put_batch(&writer, 6, 1, 300);
 	CHECK(log_write(&log, zero, writer.data, writer.size - 1));
-	close_log(&log);
-	CHECK(log_open(&log, path(), &end));
+	log_close(&log);
+	log_open(&log, path(), &end);
 	CHECK(end.offset == 6 && end.position == two);
 	CHECK(lseek(log.fd, 0, SEEK_END) == (off_t)two);
 	wire_free(&writer);
-	close_log(&log);
+	log_close(&log);
+}
+
+static bool is_refused(struct wire *writer)
+{
+	int fd = open(path(), O_WRONLY | O_CREAT, 0600);
+	bool refused = pwrite(fd, writer->data, writer->size, 0) == (ssize_t)writer->size &&
+		       kit_exits(open_again);
+
+	refused &= lseek(fd, 0, SEEK_END) == (off_t)writer->size;
+	close(fd);
+	return refused;
 }
 
 static void recovery_refuses_a_damaged_log(void)
 {
 	/* In the payload, base offset, format and size, each followed by a valid batch. */
-	static const size_t places[] = { 80, 5, 16, 10, 9 };
-	struct log log = open_log(), other;
-	struct place zero = { }, end;
+	static const size_t places[] = { 80, 5, 16, 11, 8 };
 	struct wire writer = WRITER;
 
+	unlink(path());
 	put_batch(&writer, 0, 5, 100);
 	put_batch(&writer, 5, 1, 200);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		writer.data[places[i]] ^= 1;
-		CHECK(log_write(&log, zero, writer.data, writer.size));
-		CHECK(!log_open(&other, path(), &end));
-		close_log(&other);
-		CHECK(lseek(log.fd, 0, SEEK_END) == (off_t)writer.size);
+		CHECK(is_refused(&writer));
 		writer.data[places[i]] ^= 1;
 	}
+	CHECK(!is_refused(&writer));
 	/* The last batch is complete, but damaged. */
 	writer.data[writer.size - 1] ^= 1;
-	CHECK(log_write(&log, zero, writer.data, writer.size));
-	CHECK(!log_open(&other, path(), &end));
-	close_log(&other);
+	CHECK(is_refused(&writer));
 	wire_free(&writer);
-	close_log(&log);
 }
 
-static void recovery_reads_a_log_larger_than_its_buffer(void)
+static void log_of_another_broker_is_refused(void)
+{
+	struct log log = open_log();
+
+	CHECK(kit_exits(open_again));
+	log_close(&log);
+	CHECK(!kit_exits(open_again));
+}
+
+static void recovery_reads_a_log_larger_than_a_batch(void)
 {
 	struct log log = open_log();
 	struct place end = { }, found;
@@ -171,11 +189,11 @@ static void recovery_reads_a_log_larger_than_its_buffer(void)
 		end.offset += 2;
 		end.position += writer.size;
 	}
-	close_log(&log);
-	CHECK(log_open(&log, path(), &found));
+	log_close(&log);
+	log_open(&log, path(), &found);
 	CHECK(found.offset == end.offset && found.position == end.position);
 	wire_free(&writer);
-	close_log(&log);
+	log_close(&log);
 }
 
 static void each_offset_is_found_in_its_batch(void)
@@ -201,20 +219,23 @@ static void each_offset_is_found_in_its_batch(void)
 	}
 	CHECK(log.nr_index > 1 && log.nr_index < 20);
 	CHECK(log_find(&log, end, end.offset).position == end.position);
-	CHECK(log_find(&log, end, end.offset + 1).offset == -1);
 	wire_free(&writer);
-	close_log(&log);
+	log_close(&log);
 }
 
-static void incomplete_batches_at_the_end_are_not_counted(void)
+static void log_has_a_maximum_size(void)
 {
+	struct log log = open_log();
+	struct place end = { .position = LOG_MAX - HEADER_SIZE + 1 };
 	struct wire writer = WRITER;
-	size_t first = put_batch(&writer, 0, 1, 10);
 
-	put_batch(&writer, 1, 1, 10);
-	CHECK(batches_complete(writer.data, writer.size) == writer.size);
-	CHECK(batches_complete(writer.data, writer.size - 1) == first);
-	CHECK(batches_complete(writer.data, first - 1) == 0);
+	put_batch(&writer, 0, 1, 0);
+	CHECK(!log_write(&log, end, writer.data, writer.size));
+	CHECK(lseek(log.fd, 0, SEEK_END) == 0);
+	if (ftruncate(log.fd, LOG_MAX + 1))
+		abort();
+	log_close(&log);
+	CHECK(kit_exits(open_again));
 	wire_free(&writer);
 }
 
@@ -229,9 +250,10 @@ int main(void)
 		CASE(older_format_is_reported),
 		CASE(recovery_cuts_a_torn_batch),
 		CASE(recovery_refuses_a_damaged_log),
-		CASE(recovery_reads_a_log_larger_than_its_buffer),
+		CASE(log_of_another_broker_is_refused),
+		CASE(recovery_reads_a_log_larger_than_a_batch),
 		CASE(each_offset_is_found_in_its_batch),
-		CASE(incomplete_batches_at_the_end_are_not_counted),
+		CASE(log_has_a_maximum_size),
 		{ }
 	};
 

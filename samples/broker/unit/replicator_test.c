@@ -55,7 +55,7 @@ static int64_t next_offset(void)
 	struct request *request;
 	int64_t offset = -1;
 
-	ask(config_node(2), &out);
+	ask(&config.nodes[1], &out);
 	in = (struct wire){ .data = out.data, .size = out.size };
 	CHECK(wire_message(&in) == (ssize_t)out.size);
 	request = request_begin(out.data + PREFIX_SIZE, out.size - PREFIX_SIZE);
@@ -78,7 +78,7 @@ static bool ends_at(int64_t end, int64_t high)
 static void batches_of_the_leader_are_copied(void)
 {
 	start();
-	CHECK(replicator_follows(config_node(2)));
+	CHECK(replicator_follows(&config.nodes[1]));
 	CHECK(next_offset() == 0);
 	CHECK(copy_batch(0, 3, 10, 0));
 	CHECK(ends_at(3, 0) && next_offset() == 3);

@@ -321,6 +321,25 @@ static void fetch_returns_a_first_batch_beyond_its_limit(void)
 	}
 }
 
+static void fetch_returns_one_batch_beyond_its_limit(void)
+{
+	int bytes, size;
+
+	kit_start();
+	follow(0);
+	size = produce_frame("alone", 1, 1000, 1);
+	produced(begin());
+	produce("both", 1, 1);
+	follow(1);
+	fetch_header(-1, 1000, 1, 1, 2);
+	fetch_topic("alone", 0, 0);
+	fetch_topic("both", 0, 0);
+	CHECK(reply(begin()));
+	CHECK(get_i32(&body) == 0 && get_i32(&body) == 2);
+	CHECK(fetched_topic(&bytes) == 0 && bytes == size);
+	CHECK(fetched_topic(&bytes) == 0 && bytes == 0);
+}
+
 static int nr_ended;
 
 static void ended(struct wait *wait, enum wait_end end)
@@ -339,8 +358,8 @@ static void repeated_partition_waits_once(void)
 	request = begin();
 	request->wait.fn = ended;
 	request_wait(request, request_missing(request));
-	wait_signal((struct wait_key){ WAIT_READ, 0 }, 1);
-	wait_signal((struct wait_key){ WAIT_READ, 0 }, 1);
+	wait_signal(WAIT_READ, 0, 1);
+	wait_signal(WAIT_READ, 0, 1);
 	waiting_events();
 	CHECK(nr_ended == 1);
 	request_free(request);
@@ -480,6 +499,7 @@ int main(void)
 		CASE(fetch_starts_with_the_batch_of_its_offset),
 		CASE(fetch_with_an_error_does_not_wait),
 		CASE(fetch_returns_a_first_batch_beyond_its_limit),
+		CASE(fetch_returns_one_batch_beyond_its_limit),
 		CASE(repeated_partition_waits_once),
 		CASE(unknown_requests_and_versions_close_the_connection),
 		CASE(future_api_versions_is_answered_in_version_0),

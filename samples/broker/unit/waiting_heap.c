@@ -4,8 +4,10 @@
  * watchers for each key. See waiting.h.
  *
  * This is for tests that have no device, and for the comparison of costs. There is one worker,
- * in which alarms end, and they end with it.
+ * in which alarms end, and they end with it. No signal comes between an evaluation and the add, so
+ * the add of a wait is not reported.
  */
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +87,7 @@ static bool heap_push(struct heap_wait *node)
 static void end(struct wait *wait, enum wait_end how)
 {
 	wait->end = how;
-	TAILQ_INSERT_TAIL(&ended, wait, ended);
+	TAILQ_INSERT_TAIL(&ended, wait, queue);
 }
 
 static void finish(struct heap_wait *node, enum wait_end how)
@@ -104,11 +106,10 @@ static void finish(struct heap_wait *node, enum wait_end how)
 	free(node);
 }
 
-bool waiting_create(void)
+void waiting_create(void)
 {
 	if (config.workers > 1)
-		fputs("broker: a heap is for one worker only\n", stderr);
-	return config.workers == 1;
+		errx(1, "a heap is for one worker only");
 }
 
 void waiting_remove(void)
@@ -123,7 +124,7 @@ int waiting_open(bool is_main)
 	TAILQ_INIT(&ended);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (timer < 0)
-		perror("broker: timerfd");
+		err(1, "timerfd");
 	return timer;
 }
 
@@ -154,15 +155,14 @@ static bool is_pending(const struct wait *wait)
 	return wait->id == self;
 }
 
-void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
+void wait_alarm(struct wait *wait, uint64_t deadline)
 {
-	wait->key = key;
 	wait->deadline = deadline;
 	/* Alarms are in the heap of the worker. */
 	if (in_main)
 		return;
 	if (!is_pending(wait)) {
-		wait_add(wait, &key, 1, 1, deadline);
+		wait_add(wait, &wait->key, 1, 1, deadline);
 		return;
 	}
 	wait->heap->deadline = deadline;
@@ -171,7 +171,7 @@ void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
 
 void wait_repair(struct wait *wait)
 {
-	wait_alarm(wait, wait->key, wait->deadline);
+	wait_alarm(wait, wait->deadline);
 }
 
 void wait_complete(struct wait *wait)
@@ -181,11 +181,11 @@ void wait_complete(struct wait *wait)
 }
 
 /* A completed wait leaves all lists, so the next watch is read before. */
-void wait_signal(struct wait_key key, uint64_t amount)
+void wait_signal(enum wait_kind kind, int number, uint64_t amount)
 {
-	struct watch *watch = LIST_FIRST(&watchers[key.kind][key.number]);
+	struct watch *watch = LIST_FIRST(&watchers[kind][number]);
 
-	while (watch) {
+	while (watch && amount) {
 		struct heap_wait *node = watch->owner;
 
 		watch = LIST_NEXT(watch, link);
@@ -209,14 +209,14 @@ void waiting_submit(void)
 	time.it_value.tv_sec = next / NS_PER_S;
 	time.it_value.tv_nsec = next % NS_PER_S;
 	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL))
-		perror("broker: timerfd");
+		warn("timerfd");
 	armed = next;
 }
 
 void waiting_stop(void)
 {
 	while (nr_heap)
-		finish(heap[0], WAIT_STOPPED);
+		finish(heap[0], WAIT_COMPLETED);
 }
 
 bool waiting_events(void)
@@ -229,7 +229,7 @@ bool waiting_events(void)
 	while (nr_heap && heap[0]->deadline <= now)
 		finish(heap[0], WAIT_EXPIRED);
 	while ((wait = TAILQ_FIRST(&ended))) {
-		TAILQ_REMOVE(&ended, wait, ended);
+		TAILQ_REMOVE(&ended, wait, queue);
 		wait->fn(wait, wait->end);
 	}
 	return true;
