@@ -133,6 +133,12 @@ int main(int argc, char **argv)
 		fputs("usage: broker FILE [ID]\n", stderr);
 		return 2;
 	}
+	/* A signal while the broker starts stops it cleanly. */
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
 	config_load(argv[1], argv[2]);
 	/* The prefix of warn() and err(). */
 	snprintf(name, sizeof(name), "broker %d", config.self->id);
@@ -143,11 +149,6 @@ int main(int argc, char **argv)
 	waiting_create();
 	/* The reader of the messages may end first. */
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &mask, NULL);
 	signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (signals < 0)
 		err(1, "signalfd");

@@ -100,7 +100,14 @@ class Cluster:
         """End a broker and return its exit status."""
         process = self.running.pop(number)
         process.send_signal(how)
-        return process.wait(TIMEOUT)
+        status = process.wait(TIMEOUT)
+        # The workers of a killed broker end after it.
+        eventually(lambda: not self.listens(number))
+        return status
+
+    def listens(self, number):
+        with socket.socket() as probe:
+            return not probe.connect_ex((HOST, self.ports[number]))
 
     def stop(self):
         """Stop all brokers, and check that each has ended cleanly."""
