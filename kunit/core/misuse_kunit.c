@@ -255,7 +255,7 @@ static void expect_never_initialised(struct kunit *test)
 	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS))
 		expect_odebug(test, "assert_init not available");
 	if (!warned)
-		expect_report(test, "WARNING: * timer_is_zeroed+*");
+		expect_report(test, "WARNING: * twheel_timer_is_zeroed+*");
 	warned = true;
 }
 

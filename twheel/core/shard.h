@@ -181,7 +181,7 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @reaper: serves the shard
  * @tick_ns: length of a tick
  * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
- * @plain: its calls may be plain, see timer.c: ticks are a power of two, there is no limit, and the
+ * @plain: its calls may be plain, see arm.c: ticks are a power of two, there is no limit, and the
  *	clock does not go back
  * @number: its number in @wheel
  * @clock: clock of the deadlines

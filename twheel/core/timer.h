@@ -5,7 +5,6 @@
 
 #include <linux/compiler.h>
 #include <linux/container_of.h>
-#include <linux/kconfig.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -37,14 +36,13 @@ static inline struct twheel_shard *twheel_local_shard(struct twheel *wheel)
 	return &wheel->shard[likely(cpu < wheel->nr_shards) ? cpu : cpu % wheel->nr_shards];
 }
 
-bool __twheel_timer_usable(struct twheel_timer *timer);
+bool twheel_timer_is_zeroed(const struct twheel_timer *timer);
 
 /* Whether a timer has been initialised. */
 static inline bool twheel_timer_usable(struct twheel_timer *timer)
 {
-	if (!IS_ENABLED(CONFIG_DEBUG_OBJECTS) && likely(twheel_timer_shard(timer)))
-		return true;
-	return __twheel_timer_usable(timer);
+	twheel_debug_assert_init(timer);
+	return likely(twheel_timer_shard(timer)) || !twheel_timer_is_zeroed(timer);
 }
 
 DECLARE_PER_CPU(struct twheel_shard *, twheel_last_shard);
