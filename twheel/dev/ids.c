@@ -52,7 +52,7 @@ static struct kmem_cache *slots_cache;
 
 int __init twheel_ids_setup(void)
 {
-	slots_cache = kmem_cache_create("twheel_ids", TWHEEL_LEAF_SLOTS * sizeof(unsigned long), 0,
+	slots_cache = kmem_cache_create("twheel_ids", TWHEEL_LEAF_SLOTS * sizeof(void *), 0,
 					SLAB_ACCOUNT | SLAB_TYPESAFE_BY_RCU, NULL);
 	return slots_cache ? 0 : -ENOMEM;
 }
@@ -90,14 +90,19 @@ static u32 id_slot(u64 id)
 	return id & (TWHEEL_LEAF_SLOTS - 1);
 }
 
-static bool slot_is_free(unsigned long slot)
+static bool slot_is_free(const void *slot)
 {
-	return slot & 1;
+	return (unsigned long)slot & 1;
 }
 
-static unsigned long slot_free(u32 next)
+static void *slot_free(u32 next)
 {
-	return (unsigned long)next << 1 | 1;
+	return (void *)((unsigned long)next << 1 | 1);
+}
+
+static u32 slot_next(const void *slot)
+{
+	return (unsigned long)slot >> 1;
 }
 
 /* Destroy a table without objects. May sleep. */
@@ -167,9 +172,9 @@ static int leaf_new(struct twheel_ids *ids, u8 shard)
 }
 
 /* Allocate free slots. Readers of an earlier leaf see the addresses of its objects at most. */
-static unsigned long *slots_alloc(void)
+static void **slots_alloc(void)
 {
-	unsigned long *slots = kmem_cache_alloc(slots_cache, TWHEEL_GFP_USER);
+	void **slots = kmem_cache_alloc(slots_cache, TWHEEL_GFP_USER);
 	u32 i;
 
 	for (i = 0; slots && i < TWHEEL_LEAF_SLOTS; i++)
@@ -178,7 +183,7 @@ static unsigned long *slots_alloc(void)
 }
 
 /* Give slots to a leaf. */
-static void leaf_set_slots(struct twheel_ids *ids, u32 nr, unsigned long *slots)
+static void leaf_set_slots(struct twheel_ids *ids, u32 nr, void **slots)
 {
 	struct twheel_id_leaf *leaf = leaf_at(ids, nr);
 
@@ -201,7 +206,7 @@ static void shard_set_first(struct twheel_ids *ids, struct twheel_id_shard *shar
  */
 static noinline int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *shard)
 {
-	unsigned long *slots = slots_alloc();
+	void **slots = slots_alloc();
 	int nr = 0;
 
 	if (!slots)
@@ -229,7 +234,7 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 {
 	struct twheel_id_leaf *leaf = shard->leaf;
 	u64 generation = shard->generation + 1;
-	unsigned long *slot;
+	void **slot;
 	u32 free;
 
 	lockdep_assert_held(&shard->lock);
@@ -242,12 +247,12 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 	smp_wmb();
 	WRITE_ONCE(*id, generation << TWHEEL_INDEX_BITS |
 			(shard->free - 1) << TWHEEL_LEAF_BITS | free);
-	leaf->free = *slot >> 1;
+	leaf->free = slot_next(*slot);
 	leaf->used++;
 	if (leaf->free == NO_SLOT)
 		shard_set_first(ids, shard, leaf->next);
 	/* Pairs with the address dependency in twheel_ids_find(). */
-	smp_store_release(slot, (unsigned long)object);
+	smp_store_release(slot, object);
 	return true;
 }
 
@@ -281,10 +286,10 @@ int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, u64 *i
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_add);
 
 /* Returns slots to free, or NULL. */
-static unsigned long *shard_remove(struct twheel_ids *ids, struct twheel_id_shard *shard, u64 id)
+static void **shard_remove(struct twheel_ids *ids, struct twheel_id_shard *shard, u64 id)
 {
 	struct twheel_id_leaf *leaf = leaf_at(ids, id_leaf(id)), *unused = leaf;
-	unsigned long *slots;
+	void **slots;
 
 	lockdep_assert_held(&shard->lock);
 	if (leaf->free == NO_SLOT) {
@@ -308,7 +313,7 @@ static u32 ids_remove_some(struct twheel_ids *ids, const u64 *id, u32 nr)
 {
 	u8 number = leaf_at(ids, id_leaf(*id))->shard;
 	struct twheel_id_shard *shard = &ids->shard[number];
-	unsigned long *slots;
+	void **slots;
 	u32 i = 0;
 
 	spin_lock(&shard->lock);
@@ -352,10 +357,10 @@ static struct twheel_id_leaf *leaf_find(struct twheel_ids *ids, u64 id)
  */
 static void *leaf_object(const struct twheel_id_leaf *leaf, u32 nr)
 {
-	const unsigned long *slots = READ_ONCE(leaf->slots);
-	unsigned long slot = slots ? READ_ONCE(slots[nr]) : slot_free(NO_SLOT);
+	void **slots = rcu_dereference_raw(leaf->slots);
+	void *slot = slots ? rcu_dereference_raw(slots[nr]) : NULL;
 
-	return slot_is_free(slot) ? NULL : (void *)slot;
+	return slot_is_free(slot) ? NULL : slot;
 }
 
 /*

@@ -36,7 +36,7 @@
  * @shard: immutable
  */
 struct twheel_id_leaf {
-	unsigned long	*slots;
+	void		**slots;
 	u32		next;
 	u8		free;
 	u8		used;
