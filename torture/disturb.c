@@ -146,6 +146,17 @@ bool torture_set_clock(struct rnd_state *rng)
 	return was_set;
 }
 
+/* Until the release, the clock is not set. */
+void torture_hold_clock(void)
+{
+	mutex_lock(&clock_lock);
+}
+
+void torture_release_clock(void)
+{
+	mutex_unlock(&clock_lock);
+}
+
 /* Restore the correct time, except for the delay of each change. */
 void torture_reset_clock(void)
 {

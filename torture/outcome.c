@@ -359,10 +359,13 @@ void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum 
 		return;
 	if (t->kind == KIND_WORK)
 		mode = TWHEEL_REARM_IF_PENDING;
+	/* A change would cancel the timer, and its function might set another deadline, too. */
+	torture_hold_clock();
 	err = outcome_rearm(t, other, 0, mode);
 	/* If the timer has fired since the add, its function may have set another deadline. */
 	if (err == 1 || (!err && mode != TWHEEL_REARM_IF_PENDING))
 		atomic64_set(&t->earliest, rearmed_to(deadline, other, mode));
+	torture_release_clock();
 }
 
 void outcome_handed_back(struct torture_timer *t)

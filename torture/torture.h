@@ -281,6 +281,8 @@ extern atomic_t torture_offlined, torture_clock_steps;
 bool torture_can_unplug(void);
 void torture_unplugger(struct torture_thread *thread);
 bool torture_set_clock(struct rnd_state *rng);
+void torture_hold_clock(void);
+void torture_release_clock(void);
 void torture_reset_clock(void);
 bool torture_clock_reached(int seq, u64 time);
 int torture_clock_seq(void);
