@@ -500,8 +500,8 @@ static noinline int timer_arm(struct twheel_timer *timer, u64 deadline, u64 slac
 	arming_init(&arming, deadline, slack_ns);
 	for (;;) {
 		arming_lock(&arming, grown);
-		if (arming_stays(&arming) || !grown ||
-		    shard_reaches(arming.to, arming_wheel(&arming), arming.tick))
+		if (arming_stays(&arming) ||
+		    shard_reaches(arming.to, arming_wheel(&arming), arming.tick) || !grown)
 			break;
 		arming_unlock(&arming);
 		grown = add_level(arming.to, arming_wheel(&arming), arming.tick);
