@@ -18,7 +18,7 @@ static struct workqueue_struct *queue;
 /* A per-CPU workqueue, so that CPU hotplug affects it, too. */
 int kinds_set_up(void)
 {
-	queue = alloc_workqueue("twheel_torture", 0, 0);
+	queue = alloc_workqueue("twheel_torture", WQ_UNBOUND, 0);
 	return queue ? 0 : -ENOMEM;
 }
 

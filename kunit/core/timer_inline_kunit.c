@@ -326,7 +326,7 @@ static void work_probe_init(struct work_probe *probe)
 
 static int work_suite_init(struct kunit *test)
 {
-	wq = alloc_workqueue("twheel_kunit", 0, 1);
+	wq = alloc_workqueue("twheel_kunit", WQ_UNBOUND, 1);
 	KUNIT_ASSERT_NOT_NULL(test, wq);
 	return timer_suite_init(test);
 }

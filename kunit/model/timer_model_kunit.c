@@ -26,7 +26,7 @@ static int model_init(struct kunit *test)
 	run = kvzalloc(sizeof(*run), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, run);
 	spin_lock_init(&run->log_lock);
-	run->wq = alloc_workqueue("twheel_model", 0, 0);
+	run->wq = alloc_workqueue("twheel_model", WQ_UNBOUND, 0);
 	KUNIT_ASSERT_NOT_NULL(test, run->wq);
 	return 0;
 }
