@@ -78,6 +78,9 @@ trace: guest-6.12 $(if $(LONG),guest-6.1 guest-7.3)
 	$(stage) scripts/check-trace
 
 $(foreach t,$(torture),$(eval $t: guest-$(call kernel_of,$t,$(TORTURE_KERNEL))))
+ifdef LONG
+torture-7.3 torture-rt torture-arm64: export MINUTES = 1
+endif
 $(torture):
 	$(stage) scripts/check-torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
 
