@@ -4,29 +4,22 @@
  * structure, and the value of each constant. When a structure grows at its end, a line
  * is added here and its size changes; no other line may ever change.
  *
- * Everything is asserted at compile time, for 32 and 64 bit, and again at run time, so
- * that it is counted.  scripts/check-abi checks that this file is complete.
+ * All of it is asserted at compile time.  scripts/check-abi checks that this file is complete.
  */
 #include <assert.h>
 #include <stddef.h>
 #include <sys/utsname.h>
 #include "selftest.h"
 
-/* Compare two constants at compile time and at run time. */
-#define STAYS(expected, constant)						\
-do {									\
-	static_assert((expected) == (constant), #constant);		\
-	EXPECT_EQ(expected, constant);					\
-} while (0)
+#define STAYS(expected, constant)					\
+	static_assert((expected) == (constant), #constant)
 
 #define SIZE(structure, size)						\
 	STAYS(size, sizeof(struct structure))
 
 #define FIELD(structure, field, offset, size)				\
-do {									\
-	STAYS(offset, offsetof(struct structure, field));			\
-	STAYS(size, sizeof(((struct structure *)NULL)->field));		\
-} while (0)
+	static_assert(offsetof(struct structure, field) == (offset) &&	\
+		      sizeof(((struct structure *)NULL)->field) == (size), #structure "." #field)
 
 TEST(program_name_matches_its_word_size)
 {
@@ -41,411 +34,315 @@ TEST(program_name_matches_its_word_size)
 	EXPECT_EQ(ends_in_32 ? 4 : 8, sizeof(void *));
 }
 
-TEST(key_layout)
-{
-	SIZE(twheel_key, 16);
-	FIELD(twheel_key, v, 0, 16);
-}
+SIZE(twheel_key, 16);
+FIELD(twheel_key, v, 0, 16);
 
-TEST(watch_spec_layout)
-{
-	SIZE(twheel_watch_spec, 24);
-	FIELD(twheel_watch_spec, key, 0, 16);
-	FIELD(twheel_watch_spec, need, 16, 4);
-	FIELD(twheel_watch_spec, bit, 20, 4);
-}
+SIZE(twheel_watch_spec, 24);
+FIELD(twheel_watch_spec, key, 0, 16);
+FIELD(twheel_watch_spec, need, 16, 4);
+FIELD(twheel_watch_spec, bit, 20, 4);
 
-TEST(add_args_layout)
-{
-	SIZE(twheel_add_args, 96);
-	FIELD(twheel_add_args, flags, 0, 4);
-	FIELD(twheel_add_args, condition, 4, 4);
-	FIELD(twheel_add_args, quorum, 8, 4);
-	FIELD(twheel_add_args, nr_keys, 12, 4);
-	FIELD(twheel_add_args, keys, 16, 8);
-	FIELD(twheel_add_args, threshold, 24, 8);
-	FIELD(twheel_add_args, deadline, 32, 8);
-	FIELD(twheel_add_args, slack, 40, 8);
-	FIELD(twheel_add_args, period, 48, 8);
-	FIELD(twheel_add_args, runs, 56, 8);
-	FIELD(twheel_add_args, cookie, 64, 8);
-	FIELD(twheel_add_args, clock, 72, 4);
-	FIELD(twheel_add_args, key_size, 76, 4);
-	FIELD(twheel_add_args, queue, 80, 4);
-	FIELD(twheel_add_args, reserved, 84, 4);
-	FIELD(twheel_add_args, id, 88, 8);
-}
+SIZE(twheel_add_args, 96);
+FIELD(twheel_add_args, flags, 0, 4);
+FIELD(twheel_add_args, condition, 4, 4);
+FIELD(twheel_add_args, quorum, 8, 4);
+FIELD(twheel_add_args, nr_keys, 12, 4);
+FIELD(twheel_add_args, keys, 16, 8);
+FIELD(twheel_add_args, threshold, 24, 8);
+FIELD(twheel_add_args, deadline, 32, 8);
+FIELD(twheel_add_args, slack, 40, 8);
+FIELD(twheel_add_args, period, 48, 8);
+FIELD(twheel_add_args, runs, 56, 8);
+FIELD(twheel_add_args, cookie, 64, 8);
+FIELD(twheel_add_args, clock, 72, 4);
+FIELD(twheel_add_args, key_size, 76, 4);
+FIELD(twheel_add_args, queue, 80, 4);
+FIELD(twheel_add_args, reserved, 84, 4);
+FIELD(twheel_add_args, id, 88, 8);
 
-TEST(cancel_args_layout)
-{
-	SIZE(twheel_cancel_args, 16);
-	FIELD(twheel_cancel_args, id, 0, 8);
-	FIELD(twheel_cancel_args, flags, 8, 4);
-	FIELD(twheel_cancel_args, reserved, 12, 4);
-}
+SIZE(twheel_cancel_args, 16);
+FIELD(twheel_cancel_args, id, 0, 8);
+FIELD(twheel_cancel_args, flags, 8, 4);
+FIELD(twheel_cancel_args, reserved, 12, 4);
 
-TEST(complete_args_layout)
-{
-	SIZE(twheel_complete_args, 24);
-	FIELD(twheel_complete_args, id, 0, 8);
-	FIELD(twheel_complete_args, value, 8, 8);
-	FIELD(twheel_complete_args, error, 16, 4);
-	FIELD(twheel_complete_args, flags, 20, 4);
-}
+SIZE(twheel_complete_args, 24);
+FIELD(twheel_complete_args, id, 0, 8);
+FIELD(twheel_complete_args, value, 8, 8);
+FIELD(twheel_complete_args, error, 16, 4);
+FIELD(twheel_complete_args, flags, 20, 4);
 
-TEST(rearm_args_layout)
-{
-	SIZE(twheel_rearm_args, 32);
-	FIELD(twheel_rearm_args, id, 0, 8);
-	FIELD(twheel_rearm_args, deadline, 8, 8);
-	FIELD(twheel_rearm_args, slack, 16, 8);
-	FIELD(twheel_rearm_args, flags, 24, 4);
-	FIELD(twheel_rearm_args, moved, 28, 4);
-}
+SIZE(twheel_rearm_args, 32);
+FIELD(twheel_rearm_args, id, 0, 8);
+FIELD(twheel_rearm_args, deadline, 8, 8);
+FIELD(twheel_rearm_args, slack, 16, 8);
+FIELD(twheel_rearm_args, flags, 24, 4);
+FIELD(twheel_rearm_args, moved, 28, 4);
 
-TEST(watch_args_layout)
-{
-	SIZE(twheel_watch_args, 32);
-	FIELD(twheel_watch_args, id, 0, 8);
-	FIELD(twheel_watch_args, keys, 8, 8);
-	FIELD(twheel_watch_args, nr_keys, 16, 4);
-	FIELD(twheel_watch_args, key_size, 20, 4);
-	FIELD(twheel_watch_args, flags, 24, 4);
-	FIELD(twheel_watch_args, reserved, 28, 4);
-}
+SIZE(twheel_watch_args, 32);
+FIELD(twheel_watch_args, id, 0, 8);
+FIELD(twheel_watch_args, keys, 8, 8);
+FIELD(twheel_watch_args, nr_keys, 16, 4);
+FIELD(twheel_watch_args, key_size, 20, 4);
+FIELD(twheel_watch_args, flags, 24, 4);
+FIELD(twheel_watch_args, reserved, 28, 4);
 
-TEST(unwatch_args_layout)
-{
-	SIZE(twheel_unwatch_args, 32);
-	FIELD(twheel_unwatch_args, key, 0, 16);
-	FIELD(twheel_unwatch_args, id, 16, 8);
-	FIELD(twheel_unwatch_args, flags, 24, 4);
-	FIELD(twheel_unwatch_args, reserved, 28, 4);
-}
+SIZE(twheel_unwatch_args, 32);
+FIELD(twheel_unwatch_args, key, 0, 16);
+FIELD(twheel_unwatch_args, id, 16, 8);
+FIELD(twheel_unwatch_args, flags, 24, 4);
+FIELD(twheel_unwatch_args, reserved, 28, 4);
 
-TEST(signal_args_layout)
-{
-	SIZE(twheel_signal_args, 48);
-	FIELD(twheel_signal_args, key, 0, 16);
-	FIELD(twheel_signal_args, amount, 16, 8);
-	FIELD(twheel_signal_args, value, 24, 8);
-	FIELD(twheel_signal_args, limit, 32, 4);
-	FIELD(twheel_signal_args, flags, 36, 4);
-	FIELD(twheel_signal_args, completed, 40, 4);
-	FIELD(twheel_signal_args, reserved, 44, 4);
-}
+SIZE(twheel_signal_args, 48);
+FIELD(twheel_signal_args, key, 0, 16);
+FIELD(twheel_signal_args, amount, 16, 8);
+FIELD(twheel_signal_args, value, 24, 8);
+FIELD(twheel_signal_args, limit, 32, 4);
+FIELD(twheel_signal_args, flags, 36, 4);
+FIELD(twheel_signal_args, completed, 40, 4);
+FIELD(twheel_signal_args, reserved, 44, 4);
 
-TEST(cancel_key_args_layout)
-{
-	SIZE(twheel_cancel_key_args, 24);
-	FIELD(twheel_cancel_key_args, key, 0, 16);
-	FIELD(twheel_cancel_key_args, flags, 16, 4);
-	FIELD(twheel_cancel_key_args, cancelled, 20, 4);
-}
+SIZE(twheel_cancel_key_args, 24);
+FIELD(twheel_cancel_key_args, key, 0, 16);
+FIELD(twheel_cancel_key_args, flags, 16, 4);
+FIELD(twheel_cancel_key_args, cancelled, 20, 4);
 
-TEST(complete_all_args_layout)
-{
-	SIZE(twheel_complete_all_args, 24);
-	FIELD(twheel_complete_all_args, value, 0, 8);
-	FIELD(twheel_complete_all_args, error, 8, 4);
-	FIELD(twheel_complete_all_args, flags, 12, 4);
-	FIELD(twheel_complete_all_args, completed, 16, 4);
-	FIELD(twheel_complete_all_args, reserved, 20, 4);
-}
+SIZE(twheel_complete_all_args, 24);
+FIELD(twheel_complete_all_args, value, 0, 8);
+FIELD(twheel_complete_all_args, error, 8, 4);
+FIELD(twheel_complete_all_args, flags, 12, 4);
+FIELD(twheel_complete_all_args, completed, 16, 4);
+FIELD(twheel_complete_all_args, reserved, 20, 4);
 
-TEST(drain_args_layout)
-{
-	SIZE(twheel_drain_args, 8);
-	FIELD(twheel_drain_args, flags, 0, 4);
-	FIELD(twheel_drain_args, cancelled, 4, 4);
-}
+SIZE(twheel_drain_args, 8);
+FIELD(twheel_drain_args, flags, 0, 4);
+FIELD(twheel_drain_args, cancelled, 4, 4);
 
-TEST(events_args_layout)
-{
-	SIZE(twheel_events_args, 8);
-	FIELD(twheel_events_args, flags, 0, 4);
-	FIELD(twheel_events_args, queue, 4, 4);
-}
+SIZE(twheel_events_args, 8);
+FIELD(twheel_events_args, flags, 0, 4);
+FIELD(twheel_events_args, queue, 4, 4);
 
-TEST(restrict_args_layout)
-{
-	SIZE(twheel_restrict_args, 8);
-	FIELD(twheel_restrict_args, flags, 0, 4);
-	FIELD(twheel_restrict_args, rights, 4, 4);
-}
+SIZE(twheel_restrict_args, 8);
+FIELD(twheel_restrict_args, flags, 0, 4);
+FIELD(twheel_restrict_args, rights, 4, 4);
 
-TEST(pending_layout)
-{
-	SIZE(twheel_pending, 128);
-	FIELD(twheel_pending, id, 0, 8);
-	FIELD(twheel_pending, cookie, 8, 8);
-	FIELD(twheel_pending, deadline, 16, 8);
-	FIELD(twheel_pending, remaining, 24, 8);
-	FIELD(twheel_pending, missing, 32, 8);
-	FIELD(twheel_pending, period, 40, 8);
-	FIELD(twheel_pending, runs, 48, 8);
-	FIELD(twheel_pending, condition, 56, 4);
-	FIELD(twheel_pending, clock, 60, 4);
-	FIELD(twheel_pending, nr_keys, 64, 4);
-	FIELD(twheel_pending, flags, 68, 4);
-	FIELD(twheel_pending, keys, 72, 48);
-	FIELD(twheel_pending, queue, 120, 4);
-	FIELD(twheel_pending, reserved, 124, 4);
-}
+SIZE(twheel_pending, 128);
+FIELD(twheel_pending, id, 0, 8);
+FIELD(twheel_pending, cookie, 8, 8);
+FIELD(twheel_pending, deadline, 16, 8);
+FIELD(twheel_pending, remaining, 24, 8);
+FIELD(twheel_pending, missing, 32, 8);
+FIELD(twheel_pending, period, 40, 8);
+FIELD(twheel_pending, runs, 48, 8);
+FIELD(twheel_pending, condition, 56, 4);
+FIELD(twheel_pending, clock, 60, 4);
+FIELD(twheel_pending, nr_keys, 64, 4);
+FIELD(twheel_pending, flags, 68, 4);
+FIELD(twheel_pending, keys, 72, 48);
+FIELD(twheel_pending, queue, 120, 4);
+FIELD(twheel_pending, reserved, 124, 4);
 
-TEST(info_args_layout)
-{
-	SIZE(twheel_info_args, 40);
-	FIELD(twheel_info_args, id, 0, 8);
-	FIELD(twheel_info_args, entry, 8, 8);
-	FIELD(twheel_info_args, keys, 16, 8);
-	FIELD(twheel_info_args, entry_size, 24, 4);
-	FIELD(twheel_info_args, key_size, 28, 4);
-	FIELD(twheel_info_args, max_keys, 32, 4);
-	FIELD(twheel_info_args, flags, 36, 4);
-}
+SIZE(twheel_info_args, 40);
+FIELD(twheel_info_args, id, 0, 8);
+FIELD(twheel_info_args, entry, 8, 8);
+FIELD(twheel_info_args, keys, 16, 8);
+FIELD(twheel_info_args, entry_size, 24, 4);
+FIELD(twheel_info_args, key_size, 28, 4);
+FIELD(twheel_info_args, max_keys, 32, 4);
+FIELD(twheel_info_args, flags, 36, 4);
 
-TEST(list_args_layout)
-{
-	SIZE(twheel_list_args, 32);
-	FIELD(twheel_list_args, entries, 0, 8);
-	FIELD(twheel_list_args, max_entries, 8, 4);
-	FIELD(twheel_list_args, entry_size, 12, 4);
-	FIELD(twheel_list_args, flags, 16, 4);
-	FIELD(twheel_list_args, nr, 20, 4);
-	FIELD(twheel_list_args, cursor, 24, 8);
-}
+SIZE(twheel_list_args, 32);
+FIELD(twheel_list_args, entries, 0, 8);
+FIELD(twheel_list_args, max_entries, 8, 4);
+FIELD(twheel_list_args, entry_size, 12, 4);
+FIELD(twheel_list_args, flags, 16, 4);
+FIELD(twheel_list_args, nr, 20, 4);
+FIELD(twheel_list_args, cursor, 24, 8);
 
-TEST(query_args_layout)
-{
-	SIZE(twheel_query_args, 200);
-	FIELD(twheel_query_args, flags, 0, 4);
-	FIELD(twheel_query_args, max_pending, 4, 4);
-	FIELD(twheel_query_args, max_file_pending, 8, 4);
-	FIELD(twheel_query_args, max_watches, 12, 4);
-	FIELD(twheel_query_args, max_queue, 16, 4);
-	FIELD(twheel_query_args, max_keys, 20, 4);
-	FIELD(twheel_query_args, user_max_ops, 24, 4);
-	FIELD(twheel_query_args, user_max_files, 28, 4);
-	FIELD(twheel_query_args, user_ops, 32, 4);
-	FIELD(twheel_query_args, user_files, 36, 4);
-	FIELD(twheel_query_args, files, 40, 4);
-	FIELD(twheel_query_args, rights, 44, 4);
-	FIELD(twheel_query_args, features, 48, 8);
-	FIELD(twheel_query_args, tick_ns, 56, 8);
-	FIELD(twheel_query_args, pending, 64, 8);
-	FIELD(twheel_query_args, watches, 72, 8);
-	FIELD(twheel_query_args, keys, 80, 8);
-	FIELD(twheel_query_args, own, 88, 8);
-	FIELD(twheel_query_args, unread, 96, 8);
-	FIELD(twheel_query_args, detached, 104, 8);
-	FIELD(twheel_query_args, detached_unread, 112, 8);
-	FIELD(twheel_query_args, added, 120, 8);
-	FIELD(twheel_query_args, completed, 128, 8);
-	FIELD(twheel_query_args, expired, 136, 8);
-	FIELD(twheel_query_args, cancelled, 144, 8);
-	FIELD(twheel_query_args, rejected, 152, 8);
-	FIELD(twheel_query_args, wakeups, 160, 8);
-	FIELD(twheel_query_args, name, 168, 32);
-}
+SIZE(twheel_query_args, 200);
+FIELD(twheel_query_args, flags, 0, 4);
+FIELD(twheel_query_args, max_pending, 4, 4);
+FIELD(twheel_query_args, max_file_pending, 8, 4);
+FIELD(twheel_query_args, max_watches, 12, 4);
+FIELD(twheel_query_args, max_queue, 16, 4);
+FIELD(twheel_query_args, max_keys, 20, 4);
+FIELD(twheel_query_args, user_max_ops, 24, 4);
+FIELD(twheel_query_args, user_max_files, 28, 4);
+FIELD(twheel_query_args, user_ops, 32, 4);
+FIELD(twheel_query_args, user_files, 36, 4);
+FIELD(twheel_query_args, files, 40, 4);
+FIELD(twheel_query_args, rights, 44, 4);
+FIELD(twheel_query_args, features, 48, 8);
+FIELD(twheel_query_args, tick_ns, 56, 8);
+FIELD(twheel_query_args, pending, 64, 8);
+FIELD(twheel_query_args, watches, 72, 8);
+FIELD(twheel_query_args, keys, 80, 8);
+FIELD(twheel_query_args, own, 88, 8);
+FIELD(twheel_query_args, unread, 96, 8);
+FIELD(twheel_query_args, detached, 104, 8);
+FIELD(twheel_query_args, detached_unread, 112, 8);
+FIELD(twheel_query_args, added, 120, 8);
+FIELD(twheel_query_args, completed, 128, 8);
+FIELD(twheel_query_args, expired, 136, 8);
+FIELD(twheel_query_args, cancelled, 144, 8);
+FIELD(twheel_query_args, rejected, 152, 8);
+FIELD(twheel_query_args, wakeups, 160, 8);
+FIELD(twheel_query_args, name, 168, 32);
 
-TEST(create_args_layout)
-{
-	SIZE(twheel_create_args, 72);
-	FIELD(twheel_create_args, name, 0, 32);
-	FIELD(twheel_create_args, flags, 32, 4);
-	FIELD(twheel_create_args, mode, 36, 4);
-	FIELD(twheel_create_args, uid, 40, 4);
-	FIELD(twheel_create_args, gid, 44, 4);
-	FIELD(twheel_create_args, max_pending, 48, 4);
-	FIELD(twheel_create_args, max_file_pending, 52, 4);
-	FIELD(twheel_create_args, max_watches, 56, 4);
-	FIELD(twheel_create_args, max_queue, 60, 4);
-	FIELD(twheel_create_args, major, 64, 4);
-	FIELD(twheel_create_args, minor, 68, 4);
-}
+SIZE(twheel_create_args, 72);
+FIELD(twheel_create_args, name, 0, 32);
+FIELD(twheel_create_args, flags, 32, 4);
+FIELD(twheel_create_args, mode, 36, 4);
+FIELD(twheel_create_args, uid, 40, 4);
+FIELD(twheel_create_args, gid, 44, 4);
+FIELD(twheel_create_args, max_pending, 48, 4);
+FIELD(twheel_create_args, max_file_pending, 52, 4);
+FIELD(twheel_create_args, max_watches, 56, 4);
+FIELD(twheel_create_args, max_queue, 60, 4);
+FIELD(twheel_create_args, major, 64, 4);
+FIELD(twheel_create_args, minor, 68, 4);
 
-TEST(remove_args_layout)
-{
-	SIZE(twheel_remove_args, 40);
-	FIELD(twheel_remove_args, name, 0, 32);
-	FIELD(twheel_remove_args, flags, 32, 4);
-	FIELD(twheel_remove_args, cancelled, 36, 4);
-}
+SIZE(twheel_remove_args, 40);
+FIELD(twheel_remove_args, name, 0, 32);
+FIELD(twheel_remove_args, flags, 32, 4);
+FIELD(twheel_remove_args, cancelled, 36, 4);
 
-TEST(command_layout)
-{
-	SIZE(twheel_command, 128);
-	FIELD(twheel_command, call, 0, 4);
-	FIELD(twheel_command, reserved, 4, 4);
-	FIELD(twheel_command, add, 8, 96);
-	FIELD(twheel_command, cancel, 8, 16);
-	FIELD(twheel_command, complete, 8, 24);
-	FIELD(twheel_command, rearm, 8, 32);
-	FIELD(twheel_command, watch, 8, 32);
-	FIELD(twheel_command, unwatch, 8, 32);
-	FIELD(twheel_command, signal, 8, 48);
-	FIELD(twheel_command, cancel_key, 8, 24);
-	FIELD(twheel_command, pad, 8, 120);
-}
+SIZE(twheel_command, 128);
+FIELD(twheel_command, call, 0, 4);
+FIELD(twheel_command, reserved, 4, 4);
+FIELD(twheel_command, add, 8, 96);
+FIELD(twheel_command, cancel, 8, 16);
+FIELD(twheel_command, complete, 8, 24);
+FIELD(twheel_command, rearm, 8, 32);
+FIELD(twheel_command, watch, 8, 32);
+FIELD(twheel_command, unwatch, 8, 32);
+FIELD(twheel_command, signal, 8, 48);
+FIELD(twheel_command, cancel_key, 8, 24);
+FIELD(twheel_command, pad, 8, 120);
 
-TEST(result_layout)
-{
-	SIZE(twheel_result, 16);
-	FIELD(twheel_result, value, 0, 8);
-	FIELD(twheel_result, error, 8, 4);
-	FIELD(twheel_result, reserved, 12, 4);
-}
+SIZE(twheel_result, 16);
+FIELD(twheel_result, value, 0, 8);
+FIELD(twheel_result, error, 8, 4);
+FIELD(twheel_result, reserved, 12, 4);
 
-TEST(batch_args_layout)
-{
-	SIZE(twheel_batch_args, 40);
-	FIELD(twheel_batch_args, commands, 0, 8);
-	FIELD(twheel_batch_args, results, 8, 8);
-	FIELD(twheel_batch_args, nr, 16, 4);
-	FIELD(twheel_batch_args, flags, 20, 4);
-	FIELD(twheel_batch_args, command_size, 24, 4);
-	FIELD(twheel_batch_args, result_size, 28, 4);
-	FIELD(twheel_batch_args, done, 32, 4);
-	FIELD(twheel_batch_args, failed, 36, 4);
-}
+SIZE(twheel_batch_args, 40);
+FIELD(twheel_batch_args, commands, 0, 8);
+FIELD(twheel_batch_args, results, 8, 8);
+FIELD(twheel_batch_args, nr, 16, 4);
+FIELD(twheel_batch_args, flags, 20, 4);
+FIELD(twheel_batch_args, command_size, 24, 4);
+FIELD(twheel_batch_args, result_size, 28, 4);
+FIELD(twheel_batch_args, done, 32, 4);
+FIELD(twheel_batch_args, failed, 36, 4);
 
-TEST(event_layout)
-{
-	SIZE(twheel_uring_args, 16);
-	FIELD(twheel_uring_args, args, 0, 8);
-	FIELD(twheel_uring_args, event, 8, 8);
-	SIZE(twheel_event, 128);
-	FIELD(twheel_event, id, 0, 8);
-	FIELD(twheel_event, cookie, 8, 8);
-	FIELD(twheel_event, value, 16, 8);
-	FIELD(twheel_event, deadline, 24, 8);
-	FIELD(twheel_event, time, 32, 8);
-	FIELD(twheel_event, reason, 40, 4);
-	FIELD(twheel_event, flags, 44, 4);
-	FIELD(twheel_event, error, 48, 4);
-	FIELD(twheel_event, clock, 52, 4);
-	FIELD(twheel_event, expirations, 56, 8);
-	FIELD(twheel_event, satisfied, 64, 8);
-	FIELD(twheel_event, missing, 72, 8);
-	FIELD(twheel_event, spare, 80, 48);
-}
+SIZE(twheel_uring_args, 16);
+FIELD(twheel_uring_args, args, 0, 8);
+FIELD(twheel_uring_args, event, 8, 8);
+SIZE(twheel_event, 128);
+FIELD(twheel_event, id, 0, 8);
+FIELD(twheel_event, cookie, 8, 8);
+FIELD(twheel_event, value, 16, 8);
+FIELD(twheel_event, deadline, 24, 8);
+FIELD(twheel_event, time, 32, 8);
+FIELD(twheel_event, reason, 40, 4);
+FIELD(twheel_event, flags, 44, 4);
+FIELD(twheel_event, error, 48, 4);
+FIELD(twheel_event, clock, 52, 4);
+FIELD(twheel_event, expirations, 56, 8);
+FIELD(twheel_event, satisfied, 64, 8);
+FIELD(twheel_event, missing, 72, 8);
+FIELD(twheel_event, spare, 80, 48);
 
-TEST(clock_values)
-{
-	STAYS(0, CLOCK_REALTIME);
-	STAYS(1, CLOCK_MONOTONIC);
-	STAYS(7, CLOCK_BOOTTIME);
-}
+STAYS(0, CLOCK_REALTIME);
+STAYS(1, CLOCK_MONOTONIC);
+STAYS(7, CLOCK_BOOTTIME);
 
-TEST(rearm_values)
-{
-	STAYS(0, TWHEEL_REARM_ALWAYS);
-	STAYS(2, TWHEEL_REARM_IF_EARLIER);
-	STAYS(4, TWHEEL_REARM_IF_LATER);
-}
+STAYS(0, TWHEEL_REARM_ALWAYS);
+STAYS(2, TWHEEL_REARM_IF_EARLIER);
+STAYS(4, TWHEEL_REARM_IF_LATER);
 
-TEST(condition_values)
-{
-	STAYS(0, TWHEEL_COND_NONE);
-	STAYS(1, TWHEEL_COND_ANY);
-	STAYS(2, TWHEEL_COND_ALL);
-	STAYS(3, TWHEEL_COND_QUORUM);
-	STAYS(4, TWHEEL_COND_SUM);
-}
+STAYS(0, TWHEEL_COND_NONE);
+STAYS(1, TWHEEL_COND_ANY);
+STAYS(2, TWHEEL_COND_ALL);
+STAYS(3, TWHEEL_COND_QUORUM);
+STAYS(4, TWHEEL_COND_SUM);
 
-TEST(call_values)
-{
-	STAYS(1, TWHEEL_CALL_ADD);
-	STAYS(2, TWHEEL_CALL_CANCEL);
-	STAYS(3, TWHEEL_CALL_COMPLETE);
-	STAYS(4, TWHEEL_CALL_REARM);
-	STAYS(5, TWHEEL_CALL_WATCH);
-	STAYS(6, TWHEEL_CALL_UNWATCH);
-	STAYS(7, TWHEEL_CALL_SIGNAL);
-	STAYS(8, TWHEEL_CALL_CANCEL_KEY);
-	STAYS(16, TWHEEL_CALL_BATCH);
-	STAYS(17, TWHEEL_CALL_COMPLETE_ALL);
-	STAYS(18, TWHEEL_CALL_DRAIN);
-	STAYS(19, TWHEEL_CALL_EVENTS);
-	STAYS(20, TWHEEL_CALL_RESTRICT);
-	STAYS(21, TWHEEL_CALL_INFO);
-	STAYS(22, TWHEEL_CALL_LIST);
-	STAYS(23, TWHEEL_CALL_QUERY);
-	STAYS(32, TWHEEL_CALL_CREATE);
-	STAYS(33, TWHEEL_CALL_REMOVE);
-}
+STAYS(1, TWHEEL_CALL_ADD);
+STAYS(2, TWHEEL_CALL_CANCEL);
+STAYS(3, TWHEEL_CALL_COMPLETE);
+STAYS(4, TWHEEL_CALL_REARM);
+STAYS(5, TWHEEL_CALL_WATCH);
+STAYS(6, TWHEEL_CALL_UNWATCH);
+STAYS(7, TWHEEL_CALL_SIGNAL);
+STAYS(8, TWHEEL_CALL_CANCEL_KEY);
+STAYS(16, TWHEEL_CALL_BATCH);
+STAYS(17, TWHEEL_CALL_COMPLETE_ALL);
+STAYS(18, TWHEEL_CALL_DRAIN);
+STAYS(19, TWHEEL_CALL_EVENTS);
+STAYS(20, TWHEEL_CALL_RESTRICT);
+STAYS(21, TWHEEL_CALL_INFO);
+STAYS(22, TWHEEL_CALL_LIST);
+STAYS(23, TWHEEL_CALL_QUERY);
+STAYS(32, TWHEEL_CALL_CREATE);
+STAYS(33, TWHEEL_CALL_REMOVE);
 
-TEST(reason_values)
-{
-	STAYS(1, TWHEEL_REASON_COMPLETED);
-	STAYS(2, TWHEEL_REASON_EXPIRED);
-	STAYS(3, TWHEEL_REASON_CANCELLED);
-}
+STAYS(1, TWHEEL_REASON_COMPLETED);
+STAYS(2, TWHEEL_REASON_EXPIRED);
+STAYS(3, TWHEEL_REASON_CANCELLED);
 
-TEST(flag_values)
-{
-	STAYS(0x1, TWHEEL_ADD_ABSTIME);
-	STAYS(0x2, TWHEEL_ADD_DETACHED);
-	STAYS(0x4, TWHEEL_ADD_CANCEL_ON_SET);
-	STAYS(0x8, TWHEEL_ADD_FIXED_DELAY);
-	STAYS(0x1, TWHEEL_REARM_ABSTIME);
-	STAYS(0x1, TWHEEL_RIGHT_ADD);
-	STAYS(0x2, TWHEEL_RIGHT_ADD_DETACHED);
-	STAYS(0x4, TWHEEL_RIGHT_WATCH);
-	STAYS(0x8, TWHEEL_RIGHT_SIGNAL);
-	STAYS(0x10, TWHEEL_RIGHT_END);
-	STAYS(0x20, TWHEEL_RIGHT_REARM);
-	STAYS(0x40, TWHEEL_RIGHT_DRAIN);
-	STAYS(0x80, TWHEEL_RIGHT_LIST);
-	STAYS(0x100, TWHEEL_RIGHT_QUERY);
-	STAYS(0x1, TWHEEL_COMPLETE_OTHERS);
-	STAYS(0x1, TWHEEL_EVENTS_NONBLOCK);
-	STAYS(0x1, TWHEEL_PENDING_OWN);
-	STAYS(0x2, TWHEEL_PENDING_DETACHED);
-	STAYS(0x4, TWHEEL_PENDING_CANCEL_ON_SET);
-	STAYS(0x8, TWHEEL_PENDING_FIXED_DELAY);
-	STAYS(0x1, TWHEEL_LIST_OTHERS);
-	STAYS(0x1, TWHEEL_REMOVE_FORCE);
-	STAYS(0x1, TWHEEL_BATCH_STOP);
-	STAYS(0x1, TWHEEL_EVENT_MORE);
-}
+STAYS(0x1, TWHEEL_ADD_ABSTIME);
+STAYS(0x2, TWHEEL_ADD_DETACHED);
+STAYS(0x4, TWHEEL_ADD_CANCEL_ON_SET);
+STAYS(0x8, TWHEEL_ADD_FIXED_DELAY);
+STAYS(0x1, TWHEEL_REARM_ABSTIME);
+STAYS(0x1, TWHEEL_RIGHT_ADD);
+STAYS(0x2, TWHEEL_RIGHT_ADD_DETACHED);
+STAYS(0x4, TWHEEL_RIGHT_WATCH);
+STAYS(0x8, TWHEEL_RIGHT_SIGNAL);
+STAYS(0x10, TWHEEL_RIGHT_END);
+STAYS(0x20, TWHEEL_RIGHT_REARM);
+STAYS(0x40, TWHEEL_RIGHT_DRAIN);
+STAYS(0x80, TWHEEL_RIGHT_LIST);
+STAYS(0x100, TWHEEL_RIGHT_QUERY);
+STAYS(0x1, TWHEEL_COMPLETE_OTHERS);
+STAYS(0x1, TWHEEL_EVENTS_NONBLOCK);
+STAYS(0x1, TWHEEL_PENDING_OWN);
+STAYS(0x2, TWHEEL_PENDING_DETACHED);
+STAYS(0x4, TWHEEL_PENDING_CANCEL_ON_SET);
+STAYS(0x8, TWHEEL_PENDING_FIXED_DELAY);
+STAYS(0x1, TWHEEL_LIST_OTHERS);
+STAYS(0x1, TWHEEL_REMOVE_FORCE);
+STAYS(0x1, TWHEEL_BATCH_STOP);
+STAYS(0x1, TWHEEL_EVENT_MORE);
 
-TEST(limits_and_special_values)
-{
-	STAYS(64, TWHEEL_MAX_KEYS);
-	STAYS(0x3ffffff, TWHEEL_MAX_NEED);
-	STAYS(1024, TWHEEL_MAX_BATCH);
-	STAYS(1024, TWHEEL_MAX_QUEUES);
-	STAYS(32, TWHEEL_NAME_SIZE);
-	STAYS(0xffffffffffffffffULL, TWHEEL_NEVER);
-	STAYS(0xffffffffffffffffULL, TWHEEL_SLACK_COARSE);
-	STAYS(0xffffffffffffffffULL, TWHEEL_LIST_END);
-	STAYS(0xffffffffU, TWHEEL_CALLER);
-	STAYS(3, TWHEEL_PENDING_KEYS);
-	STAYS(0xf7, TWHEEL_IOC_MAGIC);
-}
+STAYS(64, TWHEEL_MAX_KEYS);
+STAYS(0x3ffffff, TWHEEL_MAX_NEED);
+STAYS(1024, TWHEEL_MAX_BATCH);
+STAYS(1024, TWHEEL_MAX_QUEUES);
+STAYS(32, TWHEEL_NAME_SIZE);
+STAYS(0xffffffffffffffffULL, TWHEEL_NEVER);
+STAYS(0xffffffffffffffffULL, TWHEEL_SLACK_COARSE);
+STAYS(0xffffffffffffffffULL, TWHEEL_LIST_END);
+STAYS(0xffffffffU, TWHEEL_CALLER);
+STAYS(3, TWHEEL_PENDING_KEYS);
+STAYS(0xf7, TWHEEL_IOC_MAGIC);
 
-TEST(ioctl_numbers)
-{
-	STAYS(0xc060f701, TWHEEL_IOC_ADD);
-	STAYS(0xc010f702, TWHEEL_IOC_CANCEL);
-	STAYS(0xc018f703, TWHEEL_IOC_COMPLETE);
-	STAYS(0xc020f704, TWHEEL_IOC_REARM);
-	STAYS(0xc020f705, TWHEEL_IOC_WATCH);
-	STAYS(0xc020f706, TWHEEL_IOC_UNWATCH);
-	STAYS(0xc030f707, TWHEEL_IOC_SIGNAL);
-	STAYS(0xc018f708, TWHEEL_IOC_CANCEL_KEY);
-	STAYS(0xc028f710, TWHEEL_IOC_BATCH);
-	STAYS(0xc018f711, TWHEEL_IOC_COMPLETE_ALL);
-	STAYS(0xc008f712, TWHEEL_IOC_DRAIN);
-	STAYS(0xc008f713, TWHEEL_IOC_EVENTS);
-	STAYS(0xc008f714, TWHEEL_IOC_RESTRICT);
-	STAYS(0xc028f715, TWHEEL_IOC_INFO);
-	STAYS(0xc020f716, TWHEEL_IOC_LIST);
-	STAYS(0xc0c8f717, TWHEEL_IOC_QUERY);
-	STAYS(0xc048f720, TWHEEL_IOC_CREATE);
-	STAYS(0xc028f721, TWHEEL_IOC_REMOVE);
-}
+STAYS(0xc060f701, TWHEEL_IOC_ADD);
+STAYS(0xc010f702, TWHEEL_IOC_CANCEL);
+STAYS(0xc018f703, TWHEEL_IOC_COMPLETE);
+STAYS(0xc020f704, TWHEEL_IOC_REARM);
+STAYS(0xc020f705, TWHEEL_IOC_WATCH);
+STAYS(0xc020f706, TWHEEL_IOC_UNWATCH);
+STAYS(0xc030f707, TWHEEL_IOC_SIGNAL);
+STAYS(0xc018f708, TWHEEL_IOC_CANCEL_KEY);
+STAYS(0xc028f710, TWHEEL_IOC_BATCH);
+STAYS(0xc018f711, TWHEEL_IOC_COMPLETE_ALL);
+STAYS(0xc008f712, TWHEEL_IOC_DRAIN);
+STAYS(0xc008f713, TWHEEL_IOC_EVENTS);
+STAYS(0xc008f714, TWHEEL_IOC_RESTRICT);
+STAYS(0xc028f715, TWHEEL_IOC_INFO);
+STAYS(0xc020f716, TWHEEL_IOC_LIST);
+STAYS(0xc0c8f717, TWHEEL_IOC_QUERY);
+STAYS(0xc048f720, TWHEEL_IOC_CREATE);
+STAYS(0xc028f721, TWHEEL_IOC_REMOVE);
 
 TEST_HARNESS_MAIN
