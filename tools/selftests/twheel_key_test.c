@@ -6,28 +6,67 @@
  */
 #include "private.h"
 
-TEST_F(private, any_completes_at_the_first_key)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
+/*
+ * A condition, the keys of an operation, and steps. A letter stands for a signal of this key, "+"
+ * and "-" watch and unwatch the next one. A number is the need of the key before it, by default 1.
+ * The last step, and no other, completes the operation.
+ */
+static const struct {
+	__u32 condition, quorum;
+	const char *keys, *steps;
+} stories[] = {
+	{ TWHEEL_COND_ANY, 0, "abc", "b" },
+	{ TWHEEL_COND_ALL, 0, "abc", "caab" },
+	{ TWHEEL_COND_QUORUM, 2, "abc", "aac" },
+	{ TWHEEL_COND_QUORUM, 1, "abc", "a" },
+	{ TWHEEL_COND_QUORUM, 3, "abc", "abc" },
+	{ TWHEEL_COND_ALL, 0, "a3b0", "abaa" },		/* 0 means 1 */
+	{ TWHEEL_COND_ANY, 0, "a", "+b+c2cc" },
+	{ TWHEEL_COND_ALL, 0, "ab", "a+cbc" },
+	{ TWHEEL_COND_QUORUM, 2, "ab", "a+cc" },
+	{ TWHEEL_COND_ALL, 0, "ab", "a+a5+b5+c+c5cb" },	/* watched keys stay as they are */
+	{ TWHEEL_COND_ANY, 0, "abc", "-bbc" },
+	{ TWHEEL_COND_ALL, 0, "abc", "a-cb" },
+};
 
-	ASSERT_NE(0, id);
-	EXPECT_EQ(1, key_signal(self->fd, 2, 22));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 22);
-	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
-	EXPECT_NO_EVENT(self->fd);
+/* Return: the text after a key and its need. */
+static const char *take_key(const char *text, struct twheel_watch_spec *spec)
+{
+	*spec = spec_of(*text++, 1);
+	if (*text >= '0' && *text <= '9')
+		spec->need = *text++ - '0';
+	return text;
 }
 
-TEST_F(private, all_needs_every_key)
+TEST_F(private, condition_holds_at_the_last_step)
 {
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+	struct twheel_watch_spec specs[4];
+	const char *at;
+	unsigned int i;
+	__u64 id, value;
+	__u32 nr;
+	char step;
 
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, key_signal(self->fd, 3, 33));
-	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
-	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
+	for (i = 0; i < ARRAY_SIZE(stories); i++) {
+		for (nr = 0, at = stories[i].keys; *at; nr++)
+			at = take_key(at, &specs[nr]);
+		id = add_specs(self->fd, stories[i].condition, stories[i].quorum, specs, nr);
+		ASSERT_NE(0, id);
+		for (value = 0, at = stories[i].steps; *at; value++) {
+			step = *at;
+			at = take_key(at + (step == '+' || step == '-'), &specs[0]);
+			if (step == '+')
+				ASSERT_EQ(0, op_watch(self->fd, id, specs, 1));
+			if (step == '-')
+				ASSERT_EQ(0, op_unwatch(self->fd, id, specs[0].key.v[0]));
+			if (step >= 'a')
+				EXPECT_EQ(!*at, key_signal(self->fd, step, value))
+					TH_LOG("story %u step %llu", i, value);
+		}
+		EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, value - 1);
+		EXPECT_EQ(0, query(self->fd).watches);
+	}
 	EXPECT_NO_EVENT(self->fd);
-	EXPECT_EQ(1, key_signal(self->fd, 2, 22));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 22);
 }
 
 TEST_F(private, all_needs_the_maximum_of_keys)
@@ -41,18 +80,6 @@ TEST_F(private, all_needs_the_maximum_of_keys)
 		ASSERT_EQ(0, key_signal(self->fd, i, i));
 	EXPECT_EQ(1, key_signal(self->fd, i, i));
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, TWHEEL_MAX_KEYS);
-}
-
-TEST_F(private, quorum_counts_each_key_once)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 3);
-
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
-	EXPECT_EQ(0, key_signal(self->fd, 1, 12));
-	EXPECT_NO_EVENT(self->fd);
-	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 33);
 }
 
 /* The next event is the end of @_id, with these satisfied and missing keys or amount. */
@@ -117,42 +144,6 @@ TEST_F(private, each_end_tells_the_satisfied_keys)
 	EXPECT_MISSING(id, TWHEEL_REASON_EXPIRED, 0, 0);
 }
 
-/* Key 1 has bit 0, which key 7 gets later, and the other keys keep their bits. */
-TEST_F(private, each_key_keeps_its_bit)
-{
-	static const __u32 keys[] = { 2, 3, 9, 7, 8 }, bits[] = { 1, 2, 3, 0, 4 };
-	struct twheel_watch_spec seen[TWHEEL_MAX_KEYS], more[] = { spec_of(2, 1), spec_of(9, 1) };
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
-	struct twheel_pending entry;
-	struct twheel_info_args info = {
-		.id = id,
-		.entry = address(&entry),
-		.entry_size = sizeof(entry),
-		.keys = address(seen),
-		.max_keys = TWHEEL_MAX_KEYS,
-		.key_size = sizeof(seen[0]),
-	};
-	unsigned int i;
-
-	ASSERT_EQ(0, op_watch(self->fd, id, more, 2));
-	ASSERT_EQ(0, op_unwatch(self->fd, id, 1));
-	more[0] = spec_of(7, 1);
-	more[1] = spec_of(8, 1);
-	more[1].bit = 63;
-	ASSERT_EQ(0, op_watch(self->fd, id, more, 2));
-	EXPECT_EQ(0, key_signal(self->fd, 9, 0));
-	EXPECT_EQ(0, key_signal(self->fd, 7, 0));
-	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_INFO, &info));
-	ASSERT_EQ(5, entry.nr_keys);
-	for (i = 0; i < 5; i++) {
-		EXPECT_EQ(keys[i], seen[i].key.v[0]);
-		EXPECT_EQ(bits[i], seen[i].bit);
-	}
-	ASSERT_EQ(0, op_unwatch(self->fd, id, 3));
-	ASSERT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, 1 << 3 | 1 << 0, 2);
-}
-
 TEST_F(private, all_64_keys_are_told)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS), odd = 0;
@@ -169,33 +160,6 @@ TEST_F(private, all_64_keys_are_told)
 	odd &= ~(1ULL << 63);
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, odd, TWHEEL_MAX_KEYS / 2 + 1);
-}
-
-TEST_F(private, quorum_from_one_key_to_all_of_them)
-{
-	__u64 one = add_keys(self->fd, TWHEEL_COND_QUORUM, 1, 3);
-	__u64 three = add_keys(self->fd, TWHEEL_COND_QUORUM, 3, 3);
-
-	ASSERT_NE(0, one);
-	ASSERT_NE(0, three);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 11));
-	EXPECT_EVENT(self->fd, one, TWHEEL_REASON_COMPLETED, 11);
-	EXPECT_EQ(0, key_signal(self->fd, 2, 22));
-	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
-	EXPECT_EVENT(self->fd, three, TWHEEL_REASON_COMPLETED, 33);
-}
-
-TEST_F(private, need_is_per_key_and_zero_means_one)
-{
-	struct twheel_watch_spec specs[] = { spec_of(1, 3), spec_of(2, 0) };
-	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 2);
-
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
-	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
-	EXPECT_EQ(0, key_signal(self->fd, 1, 3));
-	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 4);
 }
 
 TEST_F(private, largest_need_is_not_met_early)
@@ -235,18 +199,12 @@ TEST_F(private, keys_are_compared_as_a_whole)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 7);
 }
 
-TEST_F(private, signal_without_watchers_completes_nothing)
-{
-	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
-	EXPECT_NO_EVENT(self->fd);
-	EXPECT_EQ(0, query(self->fd).keys);
-}
-
 TEST_F(private, signal_before_the_watch_is_not_kept)
 {
 	__u64 id;
 
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(0, query(self->fd).keys);
 	id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 	ASSERT_NE(0, id);
 	EXPECT_NO_EVENT(self->fd);
@@ -279,19 +237,6 @@ TEST_F(private, signal_reaches_every_watcher)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(private, signal_counts_completed_operations)
-{
-	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
-	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
-
-	ASSERT_NE(0, any);
-	ASSERT_NE(0, all);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	EXPECT_EVENT(self->fd, any, TWHEEL_REASON_COMPLETED, 1);
-	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
-	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_COMPLETED, 2);
-}
-
 TEST_F(private, ended_operations_leave_their_keys_immediately)
 {
 	__u64 signalled = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
@@ -310,79 +255,10 @@ TEST_F(private, ended_operations_leave_their_keys_immediately)
 	EXPECT_EQ(1, key_signal(self->fd, 3, 0));
 	EXPECT_EQ(0, query(self->fd).keys);
 	EXPECT_EQ(0, query(self->fd).watches);
-}
-
-TEST_F(private, expired_operation_leaves_its_keys)
-{
-	struct twheel_watch_spec spec = spec_of(1, 1);
-	struct twheel_add_args args = {
-		.condition = TWHEEL_COND_ALL,
-		.nr_keys = 1,
-		.key_size = sizeof(struct twheel_watch_spec),
-		.keys = address(&spec),
-		.deadline = 5 * MSEC,
-	};
-
-	ASSERT_EQ(0, op_add(self->fd, &args));
-	EXPECT_EVENT(self->fd, args.id, TWHEEL_REASON_EXPIRED, 0);
+	ASSERT_EQ(1, op_rearm(self->fd, add_keys(self->fd, TWHEEL_COND_ALL, 0, 2), 0, 0));
+	ASSERT_TRUE(wait_for(query(self->fd).unread == 4));
 	EXPECT_EQ(0, query(self->fd).keys);
 	EXPECT_EQ(0, query(self->fd).watches);
-	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
-}
-
-TEST_F(private, watch_adds_keys_to_any)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-	struct twheel_watch_spec more[] = { spec_of(7, 1), spec_of(8, 2) };
-
-	ASSERT_EQ(0, op_watch(self->fd, id, more, 2));
-	EXPECT_EQ(3, query(self->fd).keys);
-	EXPECT_EQ(3, query(self->fd).watches);
-	EXPECT_EQ(0, key_signal(self->fd, 8, 1));
-	EXPECT_EQ(1, key_signal(self->fd, 8, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
-}
-
-TEST_F(private, watch_adds_keys_to_all)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
-	struct twheel_watch_spec more = spec_of(3, 1);
-
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
-	ASSERT_EQ(0, op_watch(self->fd, id, &more, 1));
-	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
-	EXPECT_NO_EVENT(self->fd);
-	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
-}
-
-TEST_F(private, watch_keeps_the_quorum)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 2);
-	struct twheel_watch_spec more = spec_of(3, 1);
-
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
-	ASSERT_EQ(0, op_watch(self->fd, id, &more, 1));
-	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
-}
-
-TEST_F(private, watch_ignores_watched_keys)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
-	struct twheel_watch_spec again[] = { spec_of(1, 5), spec_of(2, 5), spec_of(3, 1) };
-
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
-	ASSERT_EQ(0, op_watch(self->fd, id, again, 3));
-	again[2].need = 5;
-	ASSERT_EQ(0, op_watch(self->fd, id, again, 3));
-	EXPECT_EQ(3, query(self->fd).watches);
-	EXPECT_EQ(0, key_signal(self->fd, 3, 3));
-	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 /* Unreclaimable slab memory in kB. */

@@ -6,18 +6,6 @@
 #include "private.h"
 #include "race.h"
 
-TEST_F(private, signals_of_the_key_have_no_effect)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
-
-	EXPECT_EQ(0, op_unwatch(self->fd, id, 2));
-	EXPECT_EQ(2, query(self->fd).watches);
-	EXPECT_EQ(2, query(self->fd).keys);
-	EXPECT_EQ(0, key_signal(self->fd, 2, 22));
-	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 33);
-}
-
 TEST_F(private, condition_must_remain_possible)
 {
 	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
