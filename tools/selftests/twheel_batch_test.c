@@ -5,7 +5,7 @@
  * it. A command or result that cannot be accessed ends the batch.
  */
 #include <twheel_calls.h>
-#include "named.h"
+#include "selftest.h"
 
 #define MOST	TWHEEL_MAX_BATCH
 
@@ -143,6 +143,11 @@ TEST_F(batch, every_call_is_executed)
 	put_signal(&self->args, 9, 99);
 	put(&self->args, TWHEEL_CALL_CANCEL_KEY)->cancel_key.key = key_of(2);
 	put_add(&self->args, NULL);
+	/* Output fields are ignored: a batch writes only to its results. */
+	self->commands[2].rearm.moved = 7;
+	self->commands[5].signal.completed = 7;
+	self->commands[7].cancel_key.cancelled = 7;
+	self->commands[8].add.id = 7;
 
 	ids[3] = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
 	ASSERT_EQ(0, submit(self->fd, &self->args));
@@ -157,6 +162,8 @@ TEST_F(batch, every_call_is_executed)
 	EXPECT_RESULT(6, 1, 0);
 	EXPECT_RESULT(7, 1, 0);
 	EXPECT_NE(0, self->results[8].value);
+	EXPECT_NE(7, self->results[8].value);
+	EXPECT_EQ(7, self->commands[8].add.id);
 	EXPECT_EQ(1, query(self->fd).pending);
 	EXPECT_EQ(5, query(self->fd).unread);
 }
@@ -278,48 +285,6 @@ TEST_F(batch, bytes_after_the_structure_must_be_zero)
 	EXPECT_EQ(0, query(self->fd).added);
 }
 
-/* As for single calls, although a batch writes only to its results. */
-TEST_F(batch, output_fields_are_ignored)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-	struct twheel_command *command;
-
-	put_add(&self->args, NULL);
-	command = put(&self->args, TWHEEL_CALL_REARM);
-	command->rearm.id = id;
-	command->rearm.deadline = HOUR;
-	command->rearm.moved = 7;
-	put_signal(&self->args, 1, 1);
-	command = put(&self->args, TWHEEL_CALL_CANCEL_KEY);
-	command->cancel_key.key = key_of(1);
-	command->cancel_key.cancelled = 7;
-	self->commands[0].add.id = 7;
-	self->commands[2].signal.completed = 7;
-	ASSERT_EQ(0, submit(self->fd, &self->args));
-	EXPECT_EQ(4, self->args.done);
-	EXPECT_EQ(0, self->args.failed);
-	EXPECT_NE(7, self->results[0].value);
-	EXPECT_RESULT(1, 1, 0);
-	EXPECT_RESULT(2, 1, 0);
-	EXPECT_RESULT(3, 0, 0);
-	EXPECT_EQ(7, self->commands[3].cancel_key.cancelled);
-}
-
-TEST_F(batch, unreadable_first_command_is_refused)
-{
-	char *edge = cliff();
-	void *bad[] = { NULL, edge, edge - 8, (void *)-4096L, (void *)(1UL << 31) };
-	unsigned int i;
-
-	self->args.nr = 2;
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		self->args.commands = address(bad[i]);
-		EXPECT_EQ(EFAULT, submit(self->fd, &self->args));
-	}
-	EXPECT_EQ(0, query(self->fd).added);
-	EXPECT_UNTOUCHED(0);
-}
-
 TEST_F(batch, batch_ends_at_an_unreadable_command)
 {
 	struct twheel_command *edge = (void *)cliff();
@@ -338,21 +303,6 @@ TEST_F(batch, batch_ends_at_an_unreadable_command)
 		EXPECT_EQ(0, self->args.failed);
 		EXPECT_EQ(before + good, query(self->fd).added);
 	}
-}
-
-TEST_F(batch, unwritable_first_result_is_refused)
-{
-	char *edge = cliff();
-	void *bad[] = { edge, edge - 8, (void *)-4096L, (void *)8UL };
-	unsigned int i;
-
-	put_add(&self->args, NULL);
-	put_add(&self->args, NULL);
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		self->args.results = address(bad[i]);
-		EXPECT_EQ(EFAULT, submit(self->fd, &self->args));
-	}
-	EXPECT_EQ(0, query(self->fd).added);
 }
 
 TEST_F(batch, batch_ends_at_an_unwritable_result)
@@ -388,81 +338,6 @@ TEST_F(batch, commands_are_only_read)
 	ASSERT_EQ(0, submit(self->fd, &self->args));
 	EXPECT_EQ(4, self->args.done);
 	EXPECT_EQ(1, self->args.failed);
-}
-
-TEST_F(batch, only_output_fields_are_written)
-{
-	struct twheel_batch_args given;
-
-	put_add(&self->args, NULL);
-	given = self->args;
-	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_BATCH, &self->args));
-	given.done = 1;
-	given.failed = 0;
-	EXPECT_EQ(0, memcmp(&given, &self->args, sizeof(given)));
-}
-
-/* Two threads of two users, each with its own file of one purgatory. */
-static struct {
-	int files[2];
-	unsigned int bad;
-} shared;
-
-static void *add_and_cancel(void *arg)
-{
-	struct twheel_command commands[16];
-	struct twheel_result results[16];
-	struct twheel_batch_args args = {
-		.commands = address(commands),
-		.command_size = sizeof(struct twheel_command),
-		.results = address(results),
-		.result_size = sizeof(struct twheel_result),
-	};
-	int fd = *(int *)arg, round, i;
-	unsigned int bad = 0;
-
-	if (fd == shared.files[1])
-		act_for(STRANGER);
-	for (round = 0; round < 200; round++) {
-		args.nr = 0;
-		for (i = 0; i < 16; i++)
-			put_add(&args, NULL);
-		bad += submit(fd, &args) || args.failed;
-		args.nr = 0;
-		for (i = 0; i < 16; i++)
-			put_cancel(&args, results[i].value);
-		bad += submit(fd, &args) || args.failed || args.done != 16;
-	}
-	__atomic_add_fetch(&shared.bad, bad, __ATOMIC_RELAXED);
-	return arg;
-}
-
-TEST_F(batch, batches_of_several_threads)
-{
-	pthread_t threads[2];
-	int i;
-
-	if (query(self->fd).max_file_pending < 16 * 200)
-		SKIP(return, "max_pending is too small");
-	remove_all_named();
-	ASSERT_EQ(0, create_named("batch", 0600));
-	for (i = 0; i < 2; i++) {
-		shared.files[i] = twheel_open_named("batch", O_NONBLOCK);
-		ASSERT_LE(0, shared.files[i]);
-	}
-	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_and_cancel,
-					    &shared.files[i]));
-	for (i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
-	EXPECT_EQ(0, shared.bad);
-	for (i = 0; i < 2; i++)
-		EXPECT_EQ(16 * 200, query(shared.files[i]).unread);
-	EXPECT_EQ(0, query(shared.files[0]).pending);
-	EXPECT_EQ(2 * 16 * 200, query(shared.files[0]).cancelled);
-	for (i = 0; i < 2; i++)
-		close(shared.files[i]);
-	EXPECT_EQ(0, remove_named("batch"));
 }
 
 TEST_HARNESS_MAIN

@@ -58,63 +58,6 @@ TEST_F(private, query_of_a_new_purgatory)
 		EXPECT_EQ(0, q.name[i]);
 }
 
-TEST_F(private, ids_are_distinct_and_never_zero)
-{
-	unsigned int i, j, nr = 500, max = query(self->fd).max_pending;
-	__u64 ids[500];
-
-	if (nr > max)
-		nr = max;
-	for (i = 0; i < nr; i++) {
-		ids[i] = add_deadline(self->fd, TWHEEL_NEVER, 0, 0);
-		ASSERT_NE(0, ids[i]);
-		for (j = 0; j < i; j++)
-			ASSERT_NE(ids[j], ids[i]);
-	}
-	EXPECT_EQ(nr, query(self->fd).pending);
-}
-
-TEST_F(private, add_sets_only_the_id)
-{
-	struct twheel_watch_spec spec = spec_of(1, 2);
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_ABSTIME,
-		.clock = CLOCK_MONOTONIC,
-		.condition = TWHEEL_COND_QUORUM,
-		.quorum = 1,
-		.nr_keys = 1,
-		.key_size = sizeof(struct twheel_watch_spec),
-		.deadline = TWHEEL_NEVER,
-		.keys = address(&spec),
-		.cookie = POISON,
-	};
-	struct twheel_add_args given = args;
-
-	ASSERT_EQ(0, op_add(self->fd, &args));
-	EXPECT_NE(0, args.id);
-	given.id = args.id;
-	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
-	EXPECT_EQ(2, spec.need);
-	EXPECT_EQ(0, op_cancel(self->fd, args.id));
-}
-
-TEST_F(private, cookie_is_returned)
-{
-	static const __u64 cookies[] = { 0, 1, POISON, ~0ULL };
-	struct twheel_event event;
-	unsigned int i;
-	__u64 id;
-
-	for (i = 0; i < ARRAY_SIZE(cookies); i++) {
-		id = add_deadline(self->fd, HOUR, 0, cookies[i]);
-		ASSERT_NE(0, id);
-		ASSERT_EQ(0, op_cancel(self->fd, id));
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(id, event.id);
-		EXPECT_EQ(cookies[i], event.cookie);
-	}
-}
-
 TEST_F(private, complete_ignores_the_condition)
 {
 	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
@@ -158,44 +101,6 @@ TEST_F(private, complete_event_has_the_error)
 	}
 }
 
-TEST_F(private, expiry_counts_one_deadline)
-{
-	__u64 id = add_deadline(self->fd, MSEC, 0, 0);
-	struct twheel_event event;
-
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
-	EXPECT_EQ(1, event.expirations);
-	EXPECT_EQ(0, event.flags);
-	EXPECT_EQ(0, event.error);
-}
-
-/* Slack makes an operation late by no more than itself, never early. */
-TEST_F(private, slack_is_never_early)
-{
-	static const __u64 slacks[] = { 1, MSEC, 20 * MSEC, TWHEEL_SLACK_COARSE };
-	struct twheel_event event;
-	unsigned int i;
-	__u64 slack;
-
-	for (i = 0; i < ARRAY_SIZE(slacks); i++) {
-		struct twheel_add_args args = {
-			.deadline = 10 * MSEC,
-			.slack = slacks[i],
-			.clock = CLOCK_MONOTONIC,
-		};
-		__u64 before = now_ns();
-
-		ASSERT_EQ(0, op_add(self->fd, &args));
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_LE(before + 10 * MSEC, event.time);
-		slack = slacks[i] == TWHEEL_SLACK_COARSE ? 10 * MSEC / 8 : slacks[i];
-		EXPECT_LE(event.deadline, event.time);
-		EXPECT_GE(latest(self->fd, &event, slack), event.time);
-	}
-}
-
 TEST_F(private, query_counts_every_reason)
 {
 	struct twheel_event events[8];
@@ -230,22 +135,6 @@ TEST_F(private, query_counts_every_reason)
 	EXPECT_EQ(2, q.pending);
 	EXPECT_EQ(0, q.unread);
 	EXPECT_EQ(3, q.completed);
-}
-
-TEST_F(private, each_open_creates_a_purgatory)
-{
-	int other = twheel_open(O_NONBLOCK);
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-
-	ASSERT_LE(0, other);
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, key_signal(other, 1, 1));
-	EXPECT_EQ(0, query(other).pending);
-	EXPECT_EQ(0, query(other).added);
-	EXPECT_EQ(1, query(self->fd).pending);
-	close(other);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_HARNESS_MAIN

@@ -49,17 +49,6 @@ TEST_F(named, create_adds_a_node)
 	EXPECT_EQ(makedev(self->args.major, self->args.minor), st.st_rdev);
 }
 
-TEST_F(named, create_writes_only_output_fields)
-{
-	struct twheel_create_args args = create_args("other", 0640), given = args;
-
-	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
-	given.major = args.major;
-	given.minor = args.minor;
-	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
-	EXPECT_FALSE(args.major == self->args.major && args.minor == self->args.minor);
-}
-
 TEST_F(named, node_has_the_given_mode_and_owner)
 {
 	static const __u32 modes[] = { 0, 0400, 0620, 0646, 0666 };
@@ -101,22 +90,6 @@ TEST_F(named, query_returns_name_and_files)
 	EXPECT_EQ(2, query(other).files);
 	close(other);
 	EXPECT_EQ(1, query(self->fd).files);
-}
-
-TEST_F(named, two_processes_share_its_keys)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-	pid_t child = fork();
-	int fd;
-
-	ASSERT_NE(0, id);
-	if (!child) {
-		close(self->fd);
-		fd = twheel_open_named(NAME, O_NONBLOCK);
-		_exit(fd >= 0 && key_signal(fd, 1, 5) == 1 && !readable(fd, 0) ? 0 : 1);
-	}
-	ASSERT_TRUE(child_exited_well(child));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
 }
 
 TEST_F(named, another_name_is_another_purgatory)
@@ -215,29 +188,6 @@ TEST_F(named, mode_of_the_node_is_checked)
 	EXPECT_TRUE(as_stranger(twheel_open_named("read", 0) < 0 && errno == EACCES));
 	EXPECT_TRUE(as_stranger(open("/dev/twheel-read", O_RDONLY) >= 0));
 	EXPECT_TRUE(as_stranger(open("/dev/twheel-read", O_WRONLY) < 0 && errno == EACCES));
-}
-
-TEST_F(named, read_only_file_reads_the_state)
-{
-	int fd = open("/dev/twheel-" NAME, O_RDONLY | O_NONBLOCK);
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
-	struct twheel_pending pending;
-	struct twheel_list_args list = {
-		.entries = address(&pending),
-		.max_entries = 1,
-		.entry_size = sizeof(pending),
-		.flags = TWHEEL_LIST_OTHERS,
-	};
-	struct twheel_event event;
-
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(1, query(fd).pending);
-	EXPECT_EQ(0, op_info(fd, id, &pending));
-	EXPECT_EQ(0, call(fd, TWHEEL_IOC_LIST, &list));
-	EXPECT_EQ(1, list.nr);
-	EXPECT_EQ(-1, read_events(fd, &event, 1));
-	EXPECT_EQ(EAGAIN, errno);
-	close(fd);
 }
 
 TEST_F(named, write_only_file_adds_detached_operations)

@@ -132,18 +132,6 @@ TEST_F(private, only_completed_operations_count_for_the_limit)
 	EXPECT_EVENT(self->fd, waits, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(private, signal_writes_only_the_output_field)
-{
-	struct twheel_signal_args args = {
-		.key = key_of(1), .amount = POISON, .value = POISON, .limit = 3,
-	};
-	struct twheel_signal_args given = args;
-
-	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
-	given.completed = 0;
-	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
-}
-
 /* Amounts from two threads: none is lost, and the operation completes once. */
 #define NR_GIVEN	3000
 
