@@ -219,28 +219,6 @@ TEST_F(limit, no_event_is_lost_at_the_limit)
 	EXPECT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 }
 
-TEST_F(limit, bad_input_is_not_counted)
-{
-	struct twheel_add_args args = { .flags = ~0U };
-
-	EXPECT_EQ(EINVAL, op_add(self->fd, &args));
-	EXPECT_EQ(EFAULT, op_add(self->fd, NULL));
-	EXPECT_EQ(0, query(self->fd).rejected);
-	EXPECT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
-}
-
-TEST_F(limit, each_file_has_its_own_limit)
-{
-	int other = twheel_open(O_NONBLOCK);
-
-	ASSERT_LE(0, other);
-	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
-	EXPECT_EQ(self->max, fill(other, self->ids, 2 * self->max));
-	EXPECT_EQ(1, query(other).rejected);
-	close(other);
-	EXPECT_TRUE(refused(self->fd, ENOSPC));
-}
-
 TEST_F(limit, other_calls_work_at_the_limit)
 {
 	struct twheel_watch_spec more = spec_of(2, 1);

@@ -312,6 +312,9 @@ TEST_F(quota, root_is_exempt_from_the_limit_on_names)
 
 	EXPECT_EQ(self->purgatories, create_all(control, 'r'));
 	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(0, remove_named("r0"));
+	EXPECT_EQ(1, create_all(control, 's'));
+	EXPECT_EQ(ENOSPC, errno);
 	close(control);
 }
 
@@ -367,22 +370,6 @@ TEST_F(quota, limit_of_a_file_in_a_shared_purgatory)
 	EXPECT_EQ(ENOSPC, errno);
 }
 
-TEST_F(quota, limit_on_named_purgatories)
-{
-	char name[TWHEEL_NAME_SIZE];
-	unsigned int i;
-
-	for (i = 0; i < self->purgatories; i++) {
-		snprintf(name, sizeof(name), "n%u", i);
-		ASSERT_EQ(0, create_named(name, 0600));
-	}
-	EXPECT_EQ(ENOSPC, create_named("more", 0600));
-	EXPECT_FALSE(node_exists("more"));
-	EXPECT_EQ(0, remove_named("n0"));
-	EXPECT_EQ(0, create_named("more", 0600));
-	EXPECT_EQ(ENOSPC, create_named("again", 0600));
-}
-
 TEST_F(quota, limit_on_the_limits_of_a_named_purgatory)
 {
 	unsigned int most = module_parameter("max_shared_pending");
@@ -405,53 +392,8 @@ TEST_F(quota, limit_on_the_limits_of_a_named_purgatory)
 	EXPECT_EQ(most, query(self->fds[1]).max_pending);
 }
 
-/* Each file has a limit, and the purgatory has a limit for all files. */
-TEST_F(quota, full_purgatory_is_full_for_all_files)
-{
-	struct twheel_create_args args = create_args("small", 0600);
-	int i;
-
-	args.max_pending = self->pending + 2;
-	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
-	for (i = 0; i < 3; i++)
-		self->fds[i] = twheel_open_named("small", O_NONBLOCK);
-	EXPECT_EQ(self->pending, add_all(self->fds[0]));
-	EXPECT_EQ(ENOSPC, errno);
-	EXPECT_EQ(2, add_all(self->fds[1]));
-	EXPECT_EQ(ENOSPC, errno);
-	EXPECT_EQ(0, add_all(self->fds[2]));
-	EXPECT_EQ(ENOSPC, errno);
-	EXPECT_EQ(self->pending + 2, query(self->fds[2]).pending);
-	close(self->fds[0]);
-	self->fds[0] = -1;
-	EXPECT_TRUE(wait_for(add_all(self->fds[2]) > 0));
-}
-
-TEST_F(quota, limit_on_unread_detached_events)
-{
-	struct twheel_create_args create = create_args("box", 0600);
-	struct twheel_event event;
-	unsigned int i;
-	__u64 id;
-
-	create.max_pending = 4;
-	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &create));
-	self->fds[0] = twheel_open_named("box", O_NONBLOCK);
-	self->fds[1] = open_events(self->fds[0], TWHEEL_EVENTS_NONBLOCK);
-	ASSERT_LE(0, self->fds[1]);
-	for (i = 0; i < 8; i++) {
-		id = add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, i);
-		ASSERT_NE(0, id);
-		ASSERT_EQ(0, op_cancel(self->fds[0], id));
-	}
-	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
-	EXPECT_EQ(ENOBUFS, errno);
-	ASSERT_EQ(1, read_events(self->fds[1], &event, 1));
-	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
-}
-
 /* The reader of a queue has stopped: other queues and operations of the file are not affected. */
-TEST_F(quota, unread_detached_events_do_not_block_other_operations)
+TEST_F(quota, limit_on_unread_detached_events)
 {
 	struct twheel_add_args other = {
 		.flags = TWHEEL_ADD_DETACHED, .deadline = HOUR, .queue = 1,
@@ -486,6 +428,9 @@ TEST_F(quota, unread_detached_events_do_not_block_other_operations)
 	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 	EXPECT_EQ(ENOBUFS, errno);
+	self->fds[1] = open_events(self->fds[0], TWHEEL_EVENTS_NONBLOCK);
+	ASSERT_EQ(1, read_events(self->fds[1], &event, 1));
+	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 }
 
 /* A restricted file cannot fill the queues of others, whatever it puts in which. */
