@@ -4,7 +4,6 @@
  * cancelling the watchers of a key, and draining a file, which then refuses adds and
  * reports the end of the file after its last event.
  */
-#include <sys/epoll.h>
 #include "named.h"
 
 #define NAME	"many"
@@ -141,20 +140,6 @@ TEST_F(all, drained_file_refuses_adds)
 	EXPECT_EQ(0, op_add(self->other, &args));
 }
 
-TEST_F(all, drain_of_a_private_purgatory)
-{
-	struct twheel_add_args args = { .deadline = HOUR };
-	int fd = twheel_open(O_NONBLOCK);
-	struct twheel_event event;
-
-	ASSERT_TRUE(add_some(fd, 5));
-	EXPECT_EQ(5, drain(fd));
-	EXPECT_EQ(ESHUTDOWN, op_add(fd, &args));
-	EXPECT_EQ(5, read_alike(fd, TWHEEL_REASON_CANCELLED, 0, 0));
-	EXPECT_EQ(0, read_events(fd, &event, 1));
-	close(fd);
-}
-
 TEST_F(all, drain_keeps_unread_events)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
@@ -215,79 +200,6 @@ TEST_F(all, drain_wakes_every_reader)
 	}
 	EXPECT_EQ(5, events);
 	close(fd);
-}
-
-TEST_F(all, drain_is_an_epoll_edge)
-{
-	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
-
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
-	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	EXPECT_EQ(0, drain(self->fd));
-	ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
-	EXPECT_EQ(EPOLLIN | EPOLLHUP, (int)ready.events);
-	close(epfd);
-}
-
-/* Threads of two users add, complete all and cancel by key while the file is drained. */
-static struct {
-	int fd;
-	bool over;
-	unsigned int added;
-	unsigned int unexpected;
-} busy;
-
-static void *add_until_refused(void *arg)
-{
-	do {
-		/* The file may reach its limit before it is drained. */
-		while (add_keys(busy.fd, TWHEEL_COND_ALL, 0, 2))
-			__atomic_add_fetch(&busy.added, 1, __ATOMIC_RELAXED);
-	} while (errno == ENOSPC || errno == ENOBUFS);
-	if (errno != ESHUTDOWN)
-		__atomic_add_fetch(&busy.unexpected, 1, __ATOMIC_RELAXED);
-	return arg;
-}
-
-static void *end_all_the_time(void *arg)
-{
-	act_for(STRANGER);
-	while (!__atomic_load_n(&busy.over, __ATOMIC_RELAXED)) {
-		if (complete_all(busy.fd, 1, 0, 0) < 0 || key_cancel(busy.fd, 2) < 0)
-			__atomic_add_fetch(&busy.unexpected, 1, __ATOMIC_RELAXED);
-	}
-	return arg;
-}
-
-TEST_F(all, drain_during_adds_and_completions)
-{
-	pthread_t threads[2];
-	unsigned int events;
-	int round;
-
-	for (round = 0; round < 20; round++) {
-		memset(&busy, 0, sizeof(busy));
-		busy.fd = twheel_open(O_NONBLOCK);
-		ASSERT_LE(0, busy.fd);
-		ASSERT_EQ(0, pthread_create(&threads[0], NULL, add_until_refused, NULL));
-		ASSERT_EQ(0, pthread_create(&threads[1], NULL, end_all_the_time, NULL));
-		ASSERT_TRUE(wait_for(__atomic_load_n(&busy.added, __ATOMIC_RELAXED) > 20));
-		ASSERT_LE(0, drain(busy.fd));
-		pthread_join(threads[0], NULL);
-		EXPECT_EQ(0, query(busy.fd).pending);
-		__atomic_store_n(&busy.over, true, __ATOMIC_RELAXED);
-		pthread_join(threads[1], NULL);
-		for (events = 0; readable(busy.fd, 0); events++) {
-			struct twheel_event event;
-
-			if (read_events(busy.fd, &event, 1) != 1)
-				break;
-		}
-		EXPECT_EQ(busy.added, events);
-		EXPECT_EQ(0, busy.unexpected);
-		close(busy.fd);
-	}
 }
 
 TEST_HARNESS_MAIN

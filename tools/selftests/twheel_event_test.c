@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -35,48 +34,6 @@ static void set_blocking(int fd, bool blocking)
 	fcntl(fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
-TEST_F(private, single_reads_are_in_order)
-{
-	struct twheel_event event;
-	int i;
-
-	ASSERT_TRUE(end_some(self->fd, 0, 10));
-	for (i = 0; i < 10; i++) {
-		ASSERT_EQ(1, read_events(self->fd, &event, 1));
-		EXPECT_EQ(i, event.value);
-	}
-	EXPECT_EQ(-1, read_events(self->fd, &event, 1));
-	EXPECT_EQ(EAGAIN, errno);
-}
-
-TEST_F(private, read_returns_all_queued_events)
-{
-	struct twheel_event events[20];
-	int i;
-
-	ASSERT_TRUE(end_some(self->fd, 0, 10));
-	ASSERT_EQ(10, read_events(self->fd, events, 20));
-	for (i = 0; i < 10; i++)
-		EXPECT_EQ(i, events[i].value);
-}
-
-TEST_F(private, read_returns_only_whole_events)
-{
-	char buffer[4 * EVENT_SIZE];
-	size_t size;
-
-	/* A buffer for 1 to almost 4 events is filled with whole events. */
-	for (size = EVENT_SIZE; size < sizeof(buffer); size += 21) {
-		ASSERT_TRUE(end_some(self->fd, 0, 4));
-		memset(buffer, 0xa5, sizeof(buffer));
-		EXPECT_EQ(size / EVENT_SIZE * EVENT_SIZE,
-			  (size_t)read(self->fd, buffer, size));
-		EXPECT_EQ((char)0xa5, buffer[size / EVENT_SIZE * EVENT_SIZE]);
-		while (read(self->fd, buffer, sizeof(buffer)) > 0)
-			;
-	}
-}
-
 TEST_F(private, read_of_many_events_is_in_order)
 {
 	static struct twheel_event events[3000];
@@ -100,10 +57,6 @@ TEST_F(private, buffer_smaller_than_an_event_is_refused)
 	char buffer[EVENT_SIZE];
 	size_t size;
 
-	for (size = 0; size < EVENT_SIZE; size++) {
-		EXPECT_EQ(-1, read(self->fd, buffer, size));
-		EXPECT_EQ(EINVAL, errno);
-	}
 	ASSERT_TRUE(end_some(self->fd, 7, 1));
 	for (size = 0; size < EVENT_SIZE; size++) {
 		EXPECT_EQ(-1, read(self->fd, buffer, size));
@@ -235,19 +188,6 @@ TEST_F(private, blocking_read_is_woken_by_each_reason)
 	}
 }
 
-TEST_F(private, blocking_read_is_woken_by_the_reaper)
-{
-	__u64 id = add_deadline(self->fd, 200 * MSEC, 0, 0);
-	struct reader reader = { .fd = self->fd };
-
-	ASSERT_NE(0, id);
-	set_blocking(self->fd, true);
-	read_once(&reader);
-	ASSERT_EQ(1, reader.got);
-	EXPECT_EQ(id, reader.events[0].id);
-	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)reader.events[0].reason);
-}
-
 TEST_F(private, fault_passes_the_event_to_the_next_reader)
 {
 	struct reader bad = { .fd = self->fd, .to = (void *)cliff() };
@@ -278,22 +218,6 @@ static void on_signal(int sig)
 {
 	(void)sig;
 	signals++;
-}
-
-TEST_F(private, blocking_read_is_interrupted)
-{
-	struct sigaction action = { .sa_handler = on_signal };
-	struct reader reader = { .fd = self->fd };
-	pthread_t thread;
-
-	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
-	set_blocking(self->fd, true);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, read_once, &reader));
-	ASSERT_TRUE(reader_blocks(&reader));
-	pthread_kill(thread, SIGUSR1);
-	pthread_join(thread, NULL);
-	EXPECT_EQ(-1, reader.got);
-	EXPECT_EQ(EINTR, reader.error);
 }
 
 TEST_F(private, blocking_read_is_restarted)
@@ -424,10 +348,9 @@ TEST_F(private, readv_into_pieces_of_any_size)
 		}
 		for (j = 0; j < tries[i].nr_events; j++)
 			EXPECT_EQ(10 * i + j, events[j].value);
+		EXPECT_EQ(POISON, events[j].id);
 		/* The remaining events are queued, in order. */
 		for (; j < 4; j++) {
-			if (j < 0)
-				continue;
 			ASSERT_EQ(1, read_events(self->fd, events, 1));
 			EXPECT_EQ(10 * i + j, events[0].value);
 		}
@@ -515,20 +438,6 @@ TEST_F(private, splice_write_and_mmap_are_refused)
 	close(pipes[1]);
 }
 
-TEST_F(private, nonblocking_by_open_and_by_fcntl)
-{
-	int fd = twheel_open(0);
-	struct twheel_event event;
-
-	ASSERT_LE(0, fd);
-	set_blocking(fd, false);
-	EXPECT_EQ(-1, read_events(fd, &event, 1));
-	EXPECT_EQ(EAGAIN, errno);
-	EXPECT_EQ(-1, read_events(self->fd, &event, 1));
-	EXPECT_EQ(EAGAIN, errno);
-	close(fd);
-}
-
 TEST_F(private, poll_reports_only_pollin)
 {
 	struct pollfd pfd = { .fd = self->fd, .events = ~0 };
@@ -543,27 +452,6 @@ TEST_F(private, poll_reports_only_pollin)
 	EXPECT_EQ(1, poll(&pfd, 1, 0));
 	ASSERT_EQ(1, read_events(self->fd, events, 2));
 	EXPECT_EQ(0, poll(&pfd, 1, 0));
-}
-
-TEST_F(private, poll_and_select_wait_for_expiry)
-{
-	struct timeval budget = { .tv_sec = BUDGET_MS / 1000 };
-	struct twheel_event event;
-	fd_set set;
-	__u64 id;
-
-	id = add_deadline(self->fd, 100 * MSEC, 0, 0);
-	ASSERT_TRUE(readable(self->fd, BUDGET_MS));
-	ASSERT_EQ(1, read_events(self->fd, &event, 1));
-	EXPECT_EQ(id, event.id);
-
-	id = add_deadline(self->fd, 100 * MSEC, 0, 0);
-	FD_ZERO(&set);
-	FD_SET(self->fd, &set);
-	ASSERT_EQ(1, select(self->fd + 1, &set, NULL, NULL, &budget));
-	EXPECT_TRUE(FD_ISSET(self->fd, &set));
-	ASSERT_EQ(1, read_events(self->fd, &event, 1));
-	EXPECT_EQ(id, event.id);
 }
 
 TEST_F(private, epoll_is_level_triggered)
@@ -581,26 +469,6 @@ TEST_F(private, epoll_is_level_triggered)
 	}
 	ASSERT_EQ(1, read_events(self->fd, &event, 1));
 	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	close(epfd);
-}
-
-TEST_F(private, epoll_is_edge_triggered)
-{
-	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
-	int i, epfd = epoll_create1(EPOLL_CLOEXEC);
-	struct twheel_event events[2];
-
-	/* The first event is an edge, and no other one until it has been read. */
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
-	for (i = 0; i < 3; i++) {
-		EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-		ASSERT_NE(0, add_deadline(self->fd, 20 * MSEC, 0, 0));
-		ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
-		ASSERT_NE(0, add_deadline(self->fd, MSEC, 0, 0));
-		ASSERT_TRUE(wait_for(query(self->fd).unread == 2));
-		EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-		ASSERT_EQ(2, read_events(self->fd, events, 2));
-	}
 	close(epfd);
 }
 

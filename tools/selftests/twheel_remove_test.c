@@ -81,44 +81,6 @@ TEST_F(removal, busy_while_a_file_is_open)
 	EXPECT_EQ(0, remove_named(NAME));
 }
 
-static int remove_through(int fd, __u32 flags)
-{
-	struct twheel_remove_args args = remove_args(NAME, flags);
-
-	return call(fd, TWHEEL_IOC_REMOVE, &args);
-}
-
-TEST_F(removal, removal_is_limited_to_creator_and_root)
-{
-	int fd = twheel_open_control();
-
-	close_it(&self->fd);
-	EXPECT_TRUE(as_stranger(remove_through(fd, 0) == EPERM));
-	EXPECT_TRUE(as_stranger(remove_through(fd, TWHEEL_REMOVE_FORCE) == EPERM));
-	EXPECT_EQ(0, remove_through(fd, 0));
-	close(fd);
-}
-
-static int create_through(int fd)
-{
-	struct twheel_create_args args = create_args(NAME, 0666);
-
-	return call(fd, TWHEEL_IOC_CREATE, &args);
-}
-
-TEST_F(removal, creator_removes_a_purgatory)
-{
-	int fd = twheel_open_control();
-
-	close_it(&self->fd);
-	ASSERT_EQ(0, remove_named(NAME));
-	ASSERT_TRUE(as_stranger(create_through(fd) == 0));
-	EXPECT_TRUE(as_stranger(remove_through(fd, 0) == 0));
-	ASSERT_TRUE(as_stranger(create_through(fd) == 0));
-	EXPECT_EQ(0, remove_named(NAME));
-	close(fd);
-}
-
 TEST_F(removal, force_cancels_pending_operations)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);

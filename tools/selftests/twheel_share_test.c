@@ -30,13 +30,6 @@ FIXTURE_TEARDOWN(share)
 	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
-static bool exited_well(pid_t child)
-{
-	int status;
-
-	return waitpid(child, &status, 0) == child && status == 0;
-}
-
 /* Buffer of the message that passes a descriptor. */
 union fd_message {
 	struct cmsghdr header;
@@ -86,19 +79,6 @@ static bool make_pair(int pair[2])
 	return !socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
 }
 
-TEST_F(share, dup_is_the_same_purgatory)
-{
-	int fd = dup(self->fd);
-	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
-
-	ASSERT_LE(0, fd);
-	close(self->fd);
-	self->fd = fd;
-	EXPECT_EQ(1, query(fd).pending);
-	EXPECT_EQ(0, op_cancel(fd, id));
-	EXPECT_EVENT(fd, id, TWHEEL_REASON_CANCELLED, 0);
-}
-
 TEST_F(share, fork_shares_both_ways)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
@@ -108,7 +88,7 @@ TEST_F(share, fork_shares_both_ways)
 	if (!child)
 		_exit(key_signal(self->fd, 1, 4) == 1 &&
 		      add_deadline(self->fd, 5 * MSEC, 0, 77) ? 0 : 1);
-	ASSERT_TRUE(exited_well(child));
+	ASSERT_TRUE(child_exited_well(child));
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 4);
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
@@ -131,7 +111,7 @@ TEST_F(share, descriptor_is_passed_over_a_socket)
 	}
 	id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 1);
 	ASSERT_EQ(0, send_fd(pair[0], self->fd));
-	ASSERT_TRUE(exited_well(child));
+	ASSERT_TRUE(child_exited_well(child));
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 6);
 }
 
@@ -184,20 +164,6 @@ TEST_F(share, close_with_operations_and_events)
 	EXPECT_EQ(self->users, module_users());
 }
 
-TEST_F(share, close_while_operations_expire)
-{
-	int round, i, fd;
-
-	for (round = 0; round < 200; round++) {
-		fd = twheel_open(O_NONBLOCK);
-		ASSERT_LE(0, fd);
-		for (i = 0; i < 8; i++)
-			ASSERT_NE(0, add_deadline(fd, (i * 300 + round) * USEC, 0, i));
-		usleep(round * 10);
-		close(fd);
-	}
-}
-
 TEST_F(share, close_while_another_process_reads)
 {
 	struct twheel_event event;
@@ -210,7 +176,7 @@ TEST_F(share, close_while_another_process_reads)
 	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 5));
 	close(self->fd);
 	self->fd = -1;
-	EXPECT_TRUE(exited_well(child));
+	EXPECT_TRUE(child_exited_well(child));
 }
 
 TEST_F(share, close_while_another_thread_reads)
@@ -257,23 +223,6 @@ TEST_F(share, close_while_epoll_watches)
 	close(epfd);
 }
 
-TEST_F(share, killed_while_blocked_in_read)
-{
-	struct twheel_event event;
-	pid_t child = fork();
-	__u64 id;
-
-	if (!child)
-		_exit(read_events(self->fd, &event, 1) != 1);
-	ASSERT_TRUE(wait_for(blocked_in(child, SYS_read)));
-	kill(child, SIGKILL);
-	ASSERT_EQ(child, waitpid(child, NULL, 0));
-
-	/* The killed process takes no event: the next one is read here. */
-	id = add_deadline(self->fd, 5 * MSEC, 0, 0);
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
-}
-
 TEST_F(share, killed_while_others_read)
 {
 	struct twheel_event event;
@@ -290,35 +239,11 @@ TEST_F(share, killed_while_others_read)
 	ASSERT_EQ(child[1], waitpid(child[1], NULL, 0));
 	for (i = 0; i < 3; i++)
 		ASSERT_NE(0, add_deadline(self->fd, 5 * MSEC, 0, 0));
-	EXPECT_TRUE(exited_well(child[0]));
-	EXPECT_TRUE(exited_well(child[2]));
+	EXPECT_TRUE(child_exited_well(child[0]));
+	EXPECT_TRUE(child_exited_well(child[2]));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
 	EXPECT_EQ(0, query(self->fd).unread);
-}
-
-TEST_F(share, killed_during_calls)
-{
-	struct twheel_query_args q;
-	int round, i;
-	pid_t child;
-
-	for (round = 0; round < 20; round++) {
-		child = fork();
-		if (!child) {
-			for (i = 0;; i++)
-				op_cancel(self->fd, add_keys(self->fd, TWHEEL_COND_ALL,
-							     0, i % 64 + 1));
-		}
-		/* The child is killed during one of its calls, or after it reached a limit. */
-		usleep(500 * round);
-		kill(child, SIGKILL);
-		ASSERT_EQ(child, waitpid(child, NULL, 0));
-	}
-	q = query(self->fd);
-	EXPECT_GE(1 * 20, q.pending);
-	EXPECT_EQ(q.added, q.pending + q.cancelled);
-	EXPECT_EQ(q.unread, q.cancelled);
 }
 
 #define NR_READERS	6

@@ -8,7 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/select.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include "named.h"
 
@@ -57,16 +56,6 @@ TEST_F(signal_io, sigio_for_an_event)
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
-}
-
-TEST_F(signal_io, sigio_for_expiry)
-{
-	siginfo_t info;
-
-	ASSERT_TRUE(go_async(self->fd, getpid()));
-	ASSERT_NE(0, add_deadline(self->fd, 20 * MSEC, 0, 0));
-	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
-	EXPECT_TRUE(readable(self->fd, 0));
 }
 
 TEST_F(signal_io, chosen_signal_has_the_descriptor)
@@ -148,16 +137,6 @@ TEST_F(signal_io, to_one_thread)
 	pthread_join(thread, &result);
 	EXPECT_EQ(&self->fd, result);
 	EXPECT_EQ(0, next_signal(&self->set, &info, 0));
-}
-
-TEST_F(signal_io, sigio_for_the_end)
-{
-	siginfo_t info;
-
-	ASSERT_TRUE(go_async(self->fd, getpid()));
-	ASSERT_EQ(0, drain(self->fd));
-	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
-	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
 }
 
 TEST_F(signal_io, sigio_when_the_purgatory_is_removed)
@@ -359,21 +338,6 @@ TEST_F(signal_io, edge_for_each_period_after_a_read)
 	close(epfd);
 }
 
-TEST_F(signal_io, oneshot_can_be_rearmed)
-{
-	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLONESHOT };
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
-
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
-	ASSERT_TRUE(end_one(self->fd));
-	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
-	ASSERT_TRUE(end_one(self->fd));
-	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_MOD, self->fd, &in));
-	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
-	close(epfd);
-}
-
 TEST_F(signal_io, select_reports_readable)
 {
 	struct timeval none = { 0 }, budget = { .tv_sec = BUDGET_MS / 1000 };
@@ -507,25 +471,6 @@ TEST_F(signal_io, control_node_is_ready)
 	EXPECT_EQ(EPERM, errno);
 	close(epfd);
 	close(fd);
-}
-
-TEST_F(signal_io, epoll_with_other_descriptors)
-{
-	int sigfd = signalfd(-1, &self->set, SFD_CLOEXEC | SFD_NONBLOCK);
-	struct epoll_event ready[2], in = { .events = EPOLLIN };
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
-
-	if (sigfd < 0)
-		SKIP(return, "no signalfd: %s", strerror(errno));
-	in.data.fd = sigfd;
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, sigfd, &in));
-	in.data.fd = self->fd;
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
-	ASSERT_TRUE(go_async(self->fd, getpid()));
-	ASSERT_TRUE(end_one(self->fd));
-	EXPECT_TRUE(wait_for(epoll_wait(epfd, ready, 2, 0) == 2));
-	close(epfd);
-	close(sigfd);
 }
 
 TEST_HARNESS_MAIN
