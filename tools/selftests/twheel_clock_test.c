@@ -249,16 +249,6 @@ TEST_F(wall_clock, operation_completes_by_key)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(wall_clock, operation_without_deadline_is_cancelled)
-{
-	__u64 id = add_by(self->fd, CLOCK_REALTIME, TWHEEL_NEVER,
-			  TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET, 0);
-
-	ASSERT_NE(0, id);
-	ASSERT_TRUE(turn_wall_clock(SEC));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
-}
-
 TEST_F(wall_clock, periodic_operation_is_cancelled)
 {
 	struct twheel_add_args args = {
@@ -571,47 +561,6 @@ TEST_F(wall_clock, operations_expire_while_the_clock_is_set)
 	TH_LOG("20 ms took %llu ms at most, while the clock was set %u times", last / MSEC,
 	       2 * turner.turns);
 	EXPECT_EQ(5000, query(self->fd).pending);
-}
-
-static void *turn_back_and_forth(void *arg)
-{
-	while (!__atomic_load_n(&turner.over, __ATOMIC_RELAXED)) {
-		turn_wall_clock(HOUR);
-		turn_wall_clock(-(__s64)HOUR);
-	}
-	return arg;
-}
-
-/* Each operation ends once, by its deadline or because the clock is set. */
-TEST_F(wall_clock, operations_end_once_while_the_clock_is_set)
-{
-	unsigned int ended[TWHEEL_REASON_CANCELLED + 1] = { 0 };
-	struct twheel_event event;
-	pthread_t thread;
-	int i, nr = 500;
-
-	ASSERT_EQ(0, pthread_create(&thread, NULL, turn_back_and_forth, NULL));
-	for (i = 0; i < nr; i++)
-		ASSERT_NE(0, add_wall(self->fd, i % 3 * MSEC,
-				      i % 2 ? TWHEEL_ADD_CANCEL_ON_SET : 0, i));
-	for (i = 0; i < nr / 2; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		ended[event.reason]++;
-		EXPECT_EQ(event.reason == TWHEEL_REASON_CANCELLED ? -ECANCELED : 0, event.error);
-		if (event.reason == TWHEEL_REASON_EXPIRED)
-			EXPECT_LE(event.deadline, event.time);
-	}
-	__atomic_store_n(&turner.over, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	ASSERT_TRUE(turn_wall_clock(2 * HOUR));
-	for (; i < nr; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		ended[event.reason]++;
-	}
-	EXPECT_EQ(0, query(self->fd).pending);
-	EXPECT_NO_EVENT(self->fd);
-	EXPECT_EQ(0, ended[TWHEEL_REASON_COMPLETED]);
-	EXPECT_EQ(ended[TWHEEL_REASON_CANCELLED], query(self->fd).cancelled);
 }
 
 TEST_HARNESS_MAIN

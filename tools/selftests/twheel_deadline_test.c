@@ -21,40 +21,6 @@ FIXTURE_TEARDOWN(deadline)
 	close(self->fd);
 }
 
-TEST_F(deadline, operation_never_expires_early)
-{
-	__u64 asked[50], before, after, deadline;
-	struct twheel_event event;
-	unsigned int i;
-
-	/*
-	 * Odd indexes relative, even ones absolute; none is a multiple of a tick.
-	 * The first expiry is after the adds: the reaper need not wait for this CPU.
-	 */
-	for (i = 0; i < ARRAY_SIZE(asked); i++) {
-		before = now_ns();
-		asked[i] = (1 + i * 37 % 200) * MSEC + 12345;
-		deadline = i % 2 ? asked[i] : before + asked[i];
-		ASSERT_NE(0, add_deadline(self->fd, deadline,
-					  i % 2 ? 0 : TWHEEL_ADD_ABSTIME, i));
-		asked[i] += before;
-	}
-	for (i = 0; i < ARRAY_SIZE(asked); i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		after = now_ns();
-		ASSERT_LT(event.cookie, ARRAY_SIZE(asked));
-		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
-		EXPECT_EQ(0, event.value);
-		if (event.cookie % 2)
-			EXPECT_LE(asked[event.cookie], event.deadline);
-		if (event.cookie % 2 == 0)
-			EXPECT_EQ(asked[event.cookie], event.deadline);
-		EXPECT_LE(event.deadline, event.time);
-		EXPECT_GE(latest(self->fd, &event, 0), event.time);
-		EXPECT_LE(event.time, after);
-	}
-}
-
 static bool expires_on_time(int fd)
 {
 	struct twheel_event event;

@@ -119,25 +119,6 @@ TEST_F(periodic, unread_periods_share_an_event)
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
 }
 
-TEST_F(periodic, event_counts_the_periods_before_it)
-{
-	__u64 start = now_ns() + PERIOD, counted, id;
-	struct twheel_event event;
-
-	self->args.flags = TWHEEL_ADD_ABSTIME;
-	self->args.deadline = start;
-	id = ADD();
-	ASSERT_TRUE(wait_for(next_deadline(self->fd, id) >= start + 5 * PERIOD));
-	ASSERT_EQ(1, read_events(self->fd, &event, 1));
-	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
-	EXPECT_LE(5, event.expirations);
-	/* The next event counts from here. */
-	counted = event.expirations;
-	ASSERT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_END(id, TWHEEL_REASON_CANCELLED, 0, &event);
-	EXPECT_GE((event.time - start) / PERIOD + 1, counted + event.expirations);
-}
-
 TEST_F(periodic, operation_expires_after_its_runs)
 {
 	struct twheel_event event;
@@ -221,17 +202,6 @@ TEST_F(periodic, unread_event_causes_no_wakeups)
 	EXPECT_GE(wakeups + 2, query(self->fd).wakeups);
 	EXPECT_EQ(1, query(self->fd).unread);
 	EXPECT_EQ(0, op_cancel(self->fd, id));
-}
-
-TEST_F(periodic, one_run_is_an_expiry)
-{
-	struct twheel_event event;
-	__u64 id;
-
-	self->args.runs = 1;
-	id = ADD();
-	EXPECT_END(id, TWHEEL_REASON_EXPIRED, 0, &event);
-	EXPECT_EQ(1, event.expirations);
 }
 
 TEST_F(periodic, info_has_the_remaining_runs)
@@ -341,32 +311,6 @@ TEST_F(periodic, fixed_delay_starts_before_the_read)
 	EXPECT_EQ(queued + SEC, event.deadline);
 }
 
-TEST_F(periodic, deadline_cannot_be_moved)
-{
-	__u64 id = ADD();
-	__u32 mode;
-
-	for (mode = TWHEEL_REARM_ALWAYS; mode <= TWHEEL_REARM_IF_LATER; mode += 2) {
-		EXPECT_EQ(-1, op_rearm(self->fd, id, HOUR, mode));
-		EXPECT_EQ(EOPNOTSUPP, errno);
-	}
-}
-
-TEST_F(periodic, first_deadline_is_independent_of_the_period)
-{
-	struct twheel_event event;
-	__u64 id;
-
-	self->args.deadline = 0;
-	self->args.period = HOUR;
-	id = ADD();
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
-	EXPECT_EQ(1, event.expirations);
-	EXPECT_NO_EVENT(self->fd);
-	EXPECT_LE(event.deadline + HOUR, next_deadline(self->fd, id));
-}
-
 /* Periods from far below a tick up to the largest one. */
 TEST_F(periodic, extreme_periods_expire)
 {
@@ -401,55 +345,7 @@ TEST_F(periodic, extreme_periods_expire)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(periodic, period_of_a_nanosecond_counts_each)
-{
-	struct twheel_event event;
-	__u64 id, first = 0;
-	int i;
-
-	self->args.period = 1;
-	id = ADD();
-	for (i = 0; i < 5; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		if (i)
-			EXPECT_EQ(first + event.expirations, event.deadline);
-		first = event.deadline;
-		EXPECT_LE(event.deadline, event.time);
-	}
-	EXPECT_EQ(0, op_cancel(self->fd, id));
-}
-
 #define NR_OPS	100
-
-/* Each operation ends by a signal while its periods elapse, with one last event. */
-TEST_F(periodic, signal_races_with_periods)
-{
-	unsigned char ended[NR_OPS];
-	struct twheel_event event;
-	int round, i, left;
-
-	for (round = 0; round < rounds(20); round++) {
-		memset(ended, 0, sizeof(ended));
-		self->args.period = (round + 1) * 100 * USEC;
-		for (i = 0; i < NR_OPS; i++) {
-			self->args.cookie = i;
-			self->args.deadline = i * 20 * USEC;
-			ADD();
-		}
-		EXPECT_EQ(NR_OPS, key_signal(self->fd, 1, 5));
-		for (left = NR_OPS; left;) {
-			ASSERT_TRUE(next_event(self->fd, &event));
-			ASSERT_GT(NR_OPS, event.cookie);
-			EXPECT_EQ(0, ended[event.cookie]);
-			if (event.flags & TWHEEL_EVENT_MORE)
-				continue;
-			EXPECT_EQ(5, event.value);
-			ended[event.cookie] = 1;
-			left--;
-		}
-		EXPECT_NO_EVENT(self->fd);
-	}
-}
 
 /* Another user completes the operations during their last runs. */
 static struct {
