@@ -59,26 +59,6 @@ static void close_it(int *fd)
 	*fd = -1;
 }
 
-TEST_F(detached, detached_add_requires_a_named_purgatory)
-{
-	int fd = twheel_open(O_NONBLOCK);
-
-	EXPECT_EQ(0, add_detached(fd, 1, HOUR, 0));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(-1, open_events(fd, 0));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(0, query(fd).added);
-	close(fd);
-}
-
-TEST_F(detached, queue_has_a_number_below_the_limit)
-{
-	struct twheel_add_args add = { .flags = TWHEEL_ADD_DETACHED, .queue = TWHEEL_MAX_QUEUES };
-
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_ADD, &add));
-	EXPECT_EQ(0, query(self->fd).added);
-}
-
 /* Add an operation that has expired, detached to a queue. Return: its id. */
 static __u64 add_to_queue(int fd, __u32 queue)
 {
@@ -99,6 +79,8 @@ TEST_F(detached, queues_have_events_of_their_own)
 		ids[i] = add_to_queue(self->fd, queues[i]);
 		ASSERT_NE(0, ids[i]);
 	}
+	EXPECT_EQ(0, add_to_queue(self->fd, TWHEEL_MAX_QUEUES));
+	EXPECT_EQ(EINVAL, errno);
 	ASSERT_TRUE(wait_for(query(self->fd).detached_unread == 3));
 	EXPECT_EQ(-1, read_events(self->events, &event, 1));
 	for (i = 3; i--; close(fd)) {
@@ -187,16 +169,6 @@ TEST_F(detached, descriptor_counts_as_an_open_file)
 	EXPECT_EQ(EBUSY, remove_named(NAME));
 	close_it(&self->events);
 	EXPECT_EQ(0, remove_named(NAME));
-}
-
-TEST_F(detached, descriptor_outlives_its_file)
-{
-	__u64 id = add_detached(self->fd, 1, HOUR, 0);
-
-	close_it(&self->fd);
-	self->fd = twheel_open_named(NAME, O_NONBLOCK);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
-	EXPECT_EVENT(self->events, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(detached, splice_and_sendfile_are_refused)
@@ -348,18 +320,6 @@ TEST_F(detached, unread_event_is_kept_without_a_descriptor)
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
 }
 
-TEST_F(detached, failed_read_leaves_the_event)
-{
-	int other = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
-	__u64 id = add_detached(self->fd, 1, HOUR, 0);
-
-	EXPECT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_EQ(-1, read(self->events, cliff(), 4096));
-	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EVENT(other, id, TWHEEL_REASON_CANCELLED, 0);
-	close(other);
-}
-
 TEST_F(detached, drain_ends_only_own_operations)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
@@ -439,55 +399,6 @@ TEST_F(detached, epoll_reports_an_edge_when_the_queue_becomes_non_empty)
 	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
 	EXPECT_EQ(EPOLLIN | EPOLLHUP, (int)ready.events);
 	close(epfd);
-}
-
-/* One thread polls the queue of a file while others open and close descriptors. */
-static struct {
-	int fd;
-	bool over;
-	unsigned long polls;
-	unsigned int wrong;
-} watched;
-
-static void *poll_in_loop(void *arg)
-{
-	struct twheel_event event;
-	bool wrong;
-
-	while (!__atomic_load_n(&watched.over, __ATOMIC_RELAXED)) {
-		wrong = read_events(watched.fd, &event, 1) != -1 || errno != EAGAIN;
-		wrong |= poll_now(watched.fd) != 0;
-		if (wrong)
-			__atomic_add_fetch(&watched.wrong, 1, __ATOMIC_RELAXED);
-		__atomic_add_fetch(&watched.polls, 1, __ATOMIC_RELAXED);
-	}
-	return arg;
-}
-
-/*
- * Opening a descriptor of detached events never causes a false end of the file: no
- * read() of 0 and no POLLHUP.
- */
-TEST_F(detached, open_causes_no_false_end_of_file)
-{
-	pthread_t thread;
-	int i, events;
-	__u64 id;
-
-	watched.fd = self->fd;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_in_loop, NULL));
-	for (i = 0; i < rounds(2000); i++) {
-		events = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
-		ASSERT_LE(0, events);
-		id = add_detached(self->fd, 1, HOUR, i);
-		ASSERT_EQ(0, op_complete(self->fd, id, i));
-		EXPECT_EVENT(events, id, TWHEEL_REASON_COMPLETED, i);
-		close(events);
-	}
-	EXPECT_TRUE(wait_for(__atomic_load_n(&watched.polls, __ATOMIC_RELAXED) > 100));
-	__atomic_store_n(&watched.over, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	EXPECT_EQ(0, watched.wrong);
 }
 
 /* Number of voluntary context switches of a thread of this process. */
@@ -580,85 +491,6 @@ TEST_F(detached, event_does_not_wake_pollers_of_other_files)
 		pthread_join(threads[i], NULL);
 		close(pollers[i].fd);
 	}
-}
-
-#define NR_READERS	3
-#define NR_OPS		600
-
-static struct {
-	unsigned char seen[NR_OPS];
-	unsigned int got;
-	unsigned int unexpected;
-} pool;
-
-/* Read until the purgatory is removed. */
-static void *read_until_the_end(void *arg)
-{
-	int file = twheel_open_named(NAME, 0), fd = open_events(file, 0);
-	struct twheel_event events[3];
-	long i, nr;
-
-	while ((nr = read_events(fd, events, 3)) > 0) {
-		for (i = 0; i < nr; i++) {
-			if (events[i].cookie >= NR_OPS)
-				__atomic_add_fetch(&pool.unexpected, 1, __ATOMIC_RELAXED);
-			else
-				__atomic_add_fetch(&pool.seen[events[i].cookie], 1,
-						   __ATOMIC_RELAXED);
-			__atomic_add_fetch(&pool.got, 1, __ATOMIC_RELAXED);
-		}
-	}
-	if (nr < 0)
-		__atomic_add_fetch(&pool.unexpected, 1, __ATOMIC_RELAXED);
-	close(fd);
-	close(file);
-	return arg;
-}
-
-/* Some operations are added by another user. */
-static bool add_as_stranger(void)
-{
-	int fd = twheel_open_named(NAME, O_NONBLOCK);
-	int i;
-
-	for (i = 1; i < NR_OPS; i += 2) {
-		while (!add_detached(fd, i, i % 3 * MSEC, i)) {
-			if (errno != ENOSPC && errno != ENOBUFS)
-				return false;
-			usleep(1000);
-		}
-	}
-	return true;
-}
-
-TEST_F(detached, each_event_to_exactly_one_reader)
-{
-	pthread_t threads[NR_READERS];
-	pid_t stranger;
-	int i;
-
-	close_it(&self->events);
-	for (i = 0; i < NR_READERS; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_until_the_end, NULL));
-	ASSERT_TRUE(wait_for(query(self->fd).files == 2 * NR_READERS + 1));
-	stranger = fork();
-	if (!stranger)
-		_exit(become(STRANGER) && add_as_stranger() ? 0 : 1);
-	for (i = 0; i < NR_OPS; i += 2) {
-		while (!add_detached(self->fd, i, i % 3 * MSEC, i)) {
-			ASSERT_TRUE(errno == ENOSPC || errno == ENOBUFS);
-			usleep(1000);
-		}
-	}
-	EXPECT_TRUE(child_exited_well(stranger));
-	EXPECT_TRUE(wait_for(__atomic_load_n(&pool.got, __ATOMIC_RELAXED) == NR_OPS));
-	EXPECT_EQ(0, remove_by_force(NAME));
-	for (i = 0; i < NR_READERS; i++)
-		pthread_join(threads[i], NULL);
-	for (i = 0; i < NR_OPS; i++)
-		ASSERT_EQ(1, pool.seen[i]);
-	EXPECT_EQ(0, pool.unexpected);
-	EXPECT_EQ(NR_OPS, pool.got);
 }
 
 TEST_HARNESS_MAIN

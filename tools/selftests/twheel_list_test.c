@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The lists in debugfs: purgatories with their counts, and pending operations with their
- * keys and remaining times, also during adds and cancels.
+ * keys and remaining times.
  */
 #include <stdarg.h>
 
@@ -149,45 +149,6 @@ TEST_F(list, pending_operations_are_listed_once)
 	EXPECT_EQ(CROWD, lines_with(OPERATIONS, "/dev/twheel any missing=1 ", NULL));
 	EXPECT_EQ(CROWD, key_signal(self->fd, 1, 0));
 	EXPECT_EQ(0, lines_with(OPERATIONS, "/dev/twheel", NULL));
-}
-
-struct churn {
-	int fd;
-	bool over;
-	unsigned long nr;
-};
-
-/* Add and cancel operations, each of which is listed first or last while it is pending. */
-static void *churn(void *data)
-{
-	struct churn *churn = data;
-	struct twheel_event event;
-	__u64 id;
-
-	while (!__atomic_load_n(&churn->over, __ATOMIC_RELAXED)) {
-		id = add_keys(churn->fd, TWHEEL_COND_ALL, 0, 2);
-		if (!id || op_cancel(churn->fd, id) || read_events(churn->fd, &event, 1) != 1)
-			break;
-		churn->nr++;
-	}
-	return NULL;
-}
-
-TEST_F(list, list_is_complete_during_adds_and_cancels)
-{
-	struct churn churned = { .fd = self->fd };
-	pthread_t thread;
-	unsigned int i;
-
-	for (i = 0; i < 100; i++)
-		ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, churn, &churned));
-	for (i = 0; i < 100; i++)
-		EXPECT_EQ(100, lines_with(OPERATIONS, "/dev/twheel any missing=1 ", NULL));
-	EXPECT_TRUE(wait_for(__atomic_load_n(&churned.nr, __ATOMIC_RELAXED) > 100));
-	__atomic_store_n(&churned.over, true, __ATOMIC_RELAXED);
-	ASSERT_EQ(0, pthread_join(thread, NULL));
-	EXPECT_EQ(100, query(self->fd).pending);
 }
 
 /* A list keeps no file open. */

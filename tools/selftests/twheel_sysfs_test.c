@@ -124,7 +124,7 @@ TEST_F(shown, sysfs_agrees_with_query)
 TEST_F(shown, sysfs_tells_unread_events_from_pending_operations)
 {
 	__u64 id = 0;
-	int i;
+	int other, i;
 
 	for (i = 0; i < 2 * 40; i++) {
 		id = add_deadline(self->fd, HOUR, 0, i);
@@ -140,6 +140,12 @@ TEST_F(shown, sysfs_tells_unread_events_from_pending_operations)
 	EXPECT_EQ(0, attribute("rejected_enospc"));
 	EXPECT_EQ(2, attribute("rejected"));
 	EXPECT_EQ(2, query(self->fd).rejected);
+	/* Other files of the purgatory are not affected. */
+	other = twheel_open_named(NAME, O_NONBLOCK);
+	EXPECT_NE(0, add_keys(other, TWHEEL_COND_ANY, 0, 1));
+	EXPECT_EQ(1, key_signal(other, 1, 7));
+	EXPECT_EQ(1, query(other).unread);
+	close(other);
 }
 
 TEST_F(shown, sysfs_counts_detached_operations)
