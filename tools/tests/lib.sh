@@ -1,29 +1,56 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash
 #
-# Tests of the output and the exit status of a program, as TAP. Sourced by the tests.
+# Cases as TAP, among them the output and the exit status of a program. Sourced by the tests.
 
 count=0
 failed=0
 
-# result ok|"not ok" NAME
-result()
+# passes NAME COMMAND...: a case that passes if COMMAND succeeds. Its output explains a failure.
+passes()
 {
+	local name=$1 result=ok output
+	shift
 	count=$((count + 1))
-	[ "$1" = ok ] || failed=1
-	echo "$1 $count - $2"
+	if ! output=$("$@" 2>&1); then
+		printf '# %s\n' "${output//$'\n'/$'\n'# }"
+		result="not ok"
+		failed=1
+	fi
+	echo "$result $count - $name"
+}
+
+# quiet NAME OUTPUT: a case that passes if OUTPUT is empty.
+quiet()
+{
+	passes "$1" is_empty "$2"
+}
+
+is_empty()
+{
+	echo "$1"
+	[ -z "$1" ]
 }
 
 # says NAME STATUS TEXT ARGUMENT...: $program exits with STATUS and prints TEXT.
 says()
 {
-	local name=$1 status=$2 text=$3 got=0 output
-	shift 3
+	passes "$1" exits "${@:2}"
+}
+
+exits()
+{
+	local status=$1 text=$2 got=0 output
+	shift 2
+	# shellcheck disable=SC2154 # the tests set it
 	output=$("$program" "$@" 2>&1 </dev/null) || got=$?
-	if [ $got = "$status" ] && [[ $output == *"$text"* ]]; then
-		result ok "$name"
-	else
-		echo "# exit status $got, printed: ${output//$'\n'/ | }"
-		result "not ok" "$name"
-	fi
+	echo "exit status $got, printed: $output"
+	[ $got = "$status" ] && [[ $output == *"$text"* ]]
+}
+
+# The last command of a test.
+finish()
+{
+	echo "1..$count"
+	return $failed
 }
