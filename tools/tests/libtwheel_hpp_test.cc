@@ -151,12 +151,6 @@ void keys_are_compared_and_printed()
 	CHECK(error_of([] { key("a text of 17 char"); }) == std::errc::filename_too_long);
 	CHECK(error_of([] { key(std::string("a\0b", 3)); }) == std::errc::invalid_argument);
 	CHECK(error_of([] { key::uuid("no"); }) == std::errc::invalid_argument);
-}
-
-void hashes_are_those_of_sha256()
-{
-#define VECTOR(text, number)	CHECK(key::hash(text) == key::uuid(number))
-#include "key_vectors.inc"
 	CHECK(key::hash("abc") == key::parse("hash:abc"));
 	CHECK(is_about("17 bytes, key::hash() takes more than 16", [] { key("a text of 17 char"); }));
 }
@@ -540,7 +534,6 @@ const struct {
 	{errors_are_exceptions, "errors are exceptions"},
 	{an_exception_has_the_subject_of_the_call, "an exception has the subject of the call"},
 	{keys_are_compared_and_printed, "keys are compared and printed"},
-	{hashes_are_those_of_sha256, "hashes are those of SHA-256"},
 	{two_of_three_keys_complete, "two of three keys complete"},
 	{expired_quorum_has_the_key_that_answered, "an expired quorum has the key that answered"},
 	{conditions_are_passed_on, "conditions are passed on"},

@@ -79,10 +79,6 @@ class Waits(Loop):
         assert event.deadline is not None
         self.assertGreaterEqual(event.time, event.deadline)
 
-    async def test_wait_without_a_time_expires_at_once(self) -> None:
-        with self.assertRaises(twheel.Expired):
-            await self.purgatory.wait(timeout=0)
-
     async def test_wait_raises_the_error_of_a_completion(self) -> None:
         operation = self.purgatory.add()
         self.purgatory.purgatory.complete_error(operation.id, -errno.EPIPE)
@@ -153,12 +149,6 @@ class Cancellation(Loop):
         # Its event is read and forgotten.
         await until(lambda: not self.purgatory._waiting)
 
-    async def test_a_timeout_of_asyncio_cancels_the_operation(self) -> None:
-        with self.assertRaises(TimeoutError):
-            async with asyncio.timeout(0.002):
-                await self.purgatory.wait(["a"])
-        self.assertEqual(self.pending(), 0)
-
     async def test_a_cancel_after_the_end_has_no_effect(self) -> None:
         operation = self.purgatory.add(["a"])
         self.purgatory.signal("a", 3)
@@ -218,42 +208,6 @@ class Handover(Loop):
         self.assertEqual(self.taken, list(range(0, self.WAITERS, 3)))
         await until(lambda: len(self.passed_on) == self.WAITERS * 2 // 3)
         self.assertEqual(sorted(self.taken + self.passed_on), list(range(self.WAITERS)))
-
-    async def test_no_token_of_a_timed_out_waiter_is_lost(self) -> None:
-        timeouts = 0
-
-        async def take(number: int) -> None:
-            nonlocal timeouts
-            try:
-                async with asyncio.timeout(number % 300 / 10000):
-                    await self.take()
-            except TimeoutError:
-                timeouts += 1
-
-        tasks = [asyncio.create_task(take(i)) for i in range(self.WAITERS)]
-        given = 0
-        while not all(task.done() for task in tasks):
-            given += self.hand_over(given)
-            await asyncio.sleep(0)
-        await until(lambda: not self.purgatory._waiting)
-        await until(lambda: len(self.taken + self.passed_on) == given)
-        self.assertEqual(sorted(self.taken + self.passed_on), list(range(given)))
-        self.assertEqual(len(self.taken) + timeouts, self.WAITERS)
-
-    async def test_a_waiter_with_a_deadline_loses_no_token(self) -> None:
-        async def take() -> None:
-            try:
-                self.taken.append((await self.purgatory.wait(["token"], timeout=0.01)).value)
-            except TimeoutError:
-                pass
-
-        tasks = [asyncio.create_task(take()) for _ in range(self.WAITERS)]
-        given = 0
-        while not all(task.done() for task in tasks):
-            given += self.hand_over(given)
-            await asyncio.sleep(0)
-        self.assertEqual(sorted(self.taken), list(range(given)))
-        self.assertEqual(self.passed_on, [])
 
     async def test_a_completed_operation_that_no_task_has_is_passed_on(self) -> None:
         self.purgatory.add(["token"])
@@ -393,13 +347,6 @@ class Closing(Loop):
         self.purgatory.add(["a"])
         self.purgatory.close()
         await asyncio.sleep(0)
-
-    async def test_a_cancelled_operation_without_a_wait_does_not_warn(self) -> None:
-        operation = self.purgatory.add(["a"])
-        self.assertTrue(operation.cancel() and operation.cancelled())
-        del operation
-        await until(lambda: not self.purgatory._waiting)
-        gc.collect()
 
     async def test_a_cancelled_task_and_close_do_not_interfere(self) -> None:
         task = self.start("a")
@@ -675,19 +622,6 @@ class EndOfLoop(unittest.TestCase):
         del self.tasks
         gc.collect()
         self.assertEqual(passed_on, [8])
-
-    def test_close_after_the_end_of_the_loop_with_a_waiting_task(self) -> None:
-        async def start() -> AsyncPurgatory:
-            purgatory = AsyncPurgatory()
-            task = asyncio.create_task(purgatory.wait(["a"]))
-            await until(lambda: purgatory.purgatory.query().pending == 1)
-            self.assertFalse(task.done())
-            return purgatory
-
-        # The run cancels the task, and the task its operation.
-        purgatory = asyncio.run(start())
-        self.assertEqual(purgatory.purgatory.query().pending, 0)
-        purgatory.close()
 
 
 class Descriptors(unittest.TestCase):

@@ -24,7 +24,6 @@ from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Right, Watch
 from twheel._purgatory import interval
 
 NAME = "python-test"
-VECTORS = pathlib.Path(__file__).parent / "../../tests/key_vectors.inc"
 LAYOUT = pathlib.Path(__file__).parent / "../../selftests/twheel_layout_test.c"
 
 
@@ -63,13 +62,6 @@ class Keys(unittest.TestCase):
             self.assertEqual(Key.hash(text), Key(uuid.UUID(bytes=half)))
             self.assertEqual(Key.hash(text.encode()), Key.hash(text))
         self.assertEqual(Key.parse("hash:" + "a" * 17), Key.hash("a" * 17))
-
-    @unittest.skipUnless(VECTORS.exists(), "needs the sources")
-    def test_hashes_are_those_of_the_other_languages(self) -> None:
-        vectors = re.findall(r'VECTOR\("(.*)", "(.*)"\)', VECTORS.read_text())
-        self.assertGreater(len(vectors), 10)
-        for text, number in vectors:
-            self.assertEqual(Key.hash(text), Key(uuid.UUID(number)))
 
     def test_a_number_of_more_than_64_bits_is_no_key(self) -> None:
         Key(2**64 - 1)
