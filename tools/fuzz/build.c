@@ -210,10 +210,9 @@ static void build_period(struct thread *t, struct twheel_add_args *args)
 		args->flags |= TWHEEL_ADD_FIXED_DELAY;
 }
 
-static void build_add(struct thread *t, const struct view *view, struct trial *trial, void *buf)
+static void build_add(struct thread *t, const struct view *view, struct trial *trial,
+		      struct twheel_add_args *args)
 {
-	struct twheel_add_args *args = buf;
-
 	build_condition(t, trial, args);
 	args->clock = clocks[draw(t, 6) % 4 % 3];
 	if (!draw(t, 3))
@@ -230,32 +229,24 @@ static void build_add(struct thread *t, const struct view *view, struct trial *t
 		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
 }
 
-static void build_cancel(struct thread *t, const struct view *view, struct trial *trial, void *buf)
+static void build_result(struct thread *t, unsigned int n, __u64 *value, __s32 *error)
 {
-	struct twheel_cancel_args *args = buf;
-
-	(void)trial;
-	args->id = some_id(t, view);
-}
-
-static void build_complete(struct thread *t, const struct view *view, struct trial *trial,
-			   void *buf)
-{
-	struct twheel_complete_args *args = buf;
-
-	(void)trial;
-	args->id = some_id(t, view);
-	if (draw(t, 4))
-		args->value = draw_wide(t);
+	if (draw(t, n))
+		*value = draw_wide(t);
 	else
-		args->error = -(int)random_below(&t->detail, 4096);
+		*error = -(int)random_below(&t->detail, 4096);
 }
 
-static void build_rearm(struct thread *t, const struct view *view, struct trial *trial, void *buf)
+static void build_signal(struct thread *t, struct twheel_signal_args *args)
 {
-	struct twheel_rearm_args *args = buf;
+	args->key = some_key(t);
+	args->amount = draw(t, 4) ? draw(t, 8) : draw_wide(t);
+	args->value = draw_wide(t);
+	args->limit = draw(t, 3) ? 0 : random_below(&t->detail, 4);
+}
 
-	(void)trial;
+static void build_rearm(struct thread *t, const struct view *view, struct twheel_rearm_args *args)
+{
 	args->id = some_id(t, view);
 	args->flags = draw(t, 8);
 	args->deadline = some_deadline(t, args->flags & TWHEEL_REARM_ABSTIME, clocks[draw(t, 3)]);
@@ -263,10 +254,9 @@ static void build_rearm(struct thread *t, const struct view *view, struct trial 
 		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
 }
 
-static void build_watch(struct thread *t, const struct view *view, struct trial *trial, void *buf)
+static void build_watch(struct thread *t, const struct view *view, struct trial *trial,
+			struct twheel_watch_args *args)
 {
-	struct twheel_watch_args *args = buf;
-
 	args->id = some_id(t, view);
 	args->nr_keys = some_nr_keys(t);
 	args->key_size = sizeof(struct twheel_watch_spec);
@@ -276,56 +266,9 @@ static void build_watch(struct thread *t, const struct view *view, struct trial 
 	args->keys = build_specs(t, trial, args->nr_keys, one_in(t, 2), args->key_size);
 }
 
-static void build_unwatch(struct thread *t, const struct view *view, struct trial *trial,
-			  void *buf)
+static void build_info(struct thread *t, const struct view *view, struct trial *trial,
+		       struct twheel_info_args *args)
 {
-	struct twheel_unwatch_args *args = buf;
-
-	(void)trial;
-	args->id = some_id(t, view);
-	args->key = some_key(t);
-}
-
-static void build_signal(struct thread *t, const struct view *view, struct trial *trial, void *buf)
-{
-	struct twheel_signal_args *args = buf;
-
-	(void)view;
-	(void)trial;
-	args->key = some_key(t);
-	args->amount = draw(t, 4) ? draw(t, 8) : draw_wide(t);
-	args->value = draw_wide(t);
-	args->limit = draw(t, 3) ? 0 : random_below(&t->detail, 4);
-}
-
-static void build_cancel_key(struct thread *t, const struct view *view, struct trial *trial,
-			     void *buf)
-{
-	struct twheel_cancel_key_args *args = buf;
-
-	(void)view;
-	(void)trial;
-	args->key = some_key(t);
-}
-
-static void build_complete_all(struct thread *t, const struct view *view, struct trial *trial,
-			       void *buf)
-{
-	struct twheel_complete_all_args *args = buf;
-
-	(void)view;
-	(void)trial;
-	args->flags = draw(t, 2);
-	if (draw(t, 2))
-		args->value = draw_wide(t);
-	else
-		args->error = -(int)random_below(&t->detail, 4096);
-}
-
-static void build_info(struct thread *t, const struct view *view, struct trial *trial, void *buf)
-{
-	struct twheel_info_args *args = buf;
-
 	args->id = some_id(t, view);
 	args->max_keys = draw(t, 4) ? draw(t, TWHEEL_MAX_KEYS + 4) : 0;
 	args->key_size = some_stride(t, args->max_keys, sizeof(struct twheel_watch_spec));
@@ -337,27 +280,6 @@ static void build_info(struct thread *t, const struct view *view, struct trial *
 	memset(t->memory.results, 0xa5, args->entry_size);
 	args->entry = address(trial->plain || one_in(t, 2) ? t->memory.results :
 			      place_out(t, place_of(t, trial), args->entry_size));
-}
-
-/* Mostly all rights, so that the file remains useful. */
-static void build_restrict(struct thread *t, const struct view *view, struct trial *trial,
-			   void *buf)
-{
-	struct twheel_restrict_args *args = buf;
-
-	(void)view;
-	(void)trial;
-	args->rights = one_in(t, 4) ? random_below(&t->detail, ALL_RIGHTS + 1) : ALL_RIGHTS;
-}
-
-static void build_events(struct thread *t, const struct view *view, struct trial *trial, void *buf)
-{
-	struct twheel_events_args *args = buf;
-
-	(void)view;
-	(void)trial;
-	args->flags = one_in(t, 4) ? 0 : TWHEEL_EVENTS_NONBLOCK;
-	args->queue = some_queue(t);
 }
 
 static __u64 some_cursor(struct thread *t, __u64 id)
@@ -372,9 +294,9 @@ static __u64 some_cursor(struct thread *t, __u64 id)
 	}
 }
 
-static void build_list(struct thread *t, const struct view *view, struct trial *trial, void *buf)
+static void build_list(struct thread *t, const struct view *view, struct trial *trial,
+		       struct twheel_list_args *args)
 {
-	struct twheel_list_args *args = buf;
 	size_t size;
 
 	args->flags = draw(t, 2);
@@ -415,12 +337,8 @@ static __u32 some_user(struct thread *t)
 	return users[draw(t, ARRAY_SIZE(users))];
 }
 
-static void build_create(struct thread *t, const struct view *view, struct trial *trial, void *buf)
+static void build_create(struct thread *t, struct twheel_create_args *args)
 {
-	struct twheel_create_args *args = buf;
-
-	(void)view;
-	(void)trial;
 	name_of(draw(t, NR_NAMES), args->name);
 	args->mode = draw(t, 3) ? 0666 : random_below(&t->detail, 01000) & 0666;
 	args->uid = some_user(t);
@@ -431,38 +349,59 @@ static void build_create(struct thread *t, const struct view *view, struct trial
 	args->max_queue = draw(t, 3) ? 0 : random_below(&t->detail, 100);
 }
 
-static void build_remove(struct thread *t, const struct view *view, struct trial *trial, void *buf)
-{
-	struct twheel_remove_args *args = buf;
-
-	(void)view;
-	(void)trial;
-	name_of(draw(t, NR_NAMES), args->name);
-	args->flags = !draw(t, 4);
-}
-
-static void build_nothing(struct thread *t, const struct view *view, struct trial *trial,
-			  void *buf)
-{
-	(void)t;
-	(void)view;
-	(void)trial;
-	(void)buf;
-}
-
-#define build_drain	build_nothing
-#define build_query	build_nothing
-#define BUILD(name)	build_##name
-
 /* Fill in the structure of the call @trial. */
 void build_args(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	static void (*const builders[])(struct thread *t, const struct view *view,
-					struct trial *trial, void *buf) = {
-		TWHEEL_CALLS(BUILD)
-	};
+	union call_args *args = buf;
 
-	builders[trial->call](t, view, trial, buf);
+	switch (trial->call) {
+	case TWHEEL_CALL_ADD:
+		return build_add(t, view, trial, buf);
+	case TWHEEL_CALL_CANCEL:
+		args->cancel_args.id = some_id(t, view);
+		return;
+	case TWHEEL_CALL_COMPLETE:
+		args->complete_args.id = some_id(t, view);
+		return build_result(t, 4, &args->complete_args.value, &args->complete_args.error);
+	case TWHEEL_CALL_REARM:
+		return build_rearm(t, view, buf);
+	case TWHEEL_CALL_WATCH:
+		return build_watch(t, view, trial, buf);
+	case TWHEEL_CALL_UNWATCH:
+		args->unwatch_args.id = some_id(t, view);
+		args->unwatch_args.key = some_key(t);
+		return;
+	case TWHEEL_CALL_SIGNAL:
+		return build_signal(t, buf);
+	case TWHEEL_CALL_CANCEL_KEY:
+		args->cancel_key_args.key = some_key(t);
+		return;
+	case TWHEEL_CALL_BATCH:
+		return build_batch(t, view, trial, buf);
+	case TWHEEL_CALL_COMPLETE_ALL:
+		args->complete_all_args.flags = draw(t, 2);
+		return build_result(t, 2, &args->complete_all_args.value,
+				    &args->complete_all_args.error);
+	case TWHEEL_CALL_EVENTS:
+		args->events_args.flags = one_in(t, 4) ? 0 : TWHEEL_EVENTS_NONBLOCK;
+		args->events_args.queue = some_queue(t);
+		return;
+	case TWHEEL_CALL_RESTRICT:
+		/* Mostly all rights, so that the file remains useful. */
+		args->restrict_args.rights =
+			one_in(t, 4) ? random_below(&t->detail, ALL_RIGHTS + 1) : ALL_RIGHTS;
+		return;
+	case TWHEEL_CALL_INFO:
+		return build_info(t, view, trial, buf);
+	case TWHEEL_CALL_LIST:
+		return build_list(t, view, trial, buf);
+	case TWHEEL_CALL_CREATE:
+		return build_create(t, buf);
+	case TWHEEL_CALL_REMOVE:
+		name_of(draw(t, NR_NAMES), args->remove_args.name);
+		args->remove_args.flags = !draw(t, 4);
+		return;
+	}
 }
 
 /* Offsets of 8 bytes that are never corrupted; 0: unused */

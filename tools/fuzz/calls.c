@@ -92,16 +92,10 @@ static void judge(struct thread *t, const struct view *view, struct trial *trial
 static void check_output(struct thread *t, const struct view *view, const struct trial *trial,
 			 const void *at)
 {
-	union {
-		struct twheel_add_args add;
-		struct twheel_query_args query;
-		struct twheel_info_args info;
-		struct twheel_create_args create;
-	} answer;
-	size_t size = _IOC_SIZE(row_of(trial->call)->request);
+	union call_args answer;
 
 	if (trial->plain) {
-		memcpy(&answer, at, size);
+		memcpy(&answer, at, _IOC_SIZE(row_of(trial->call)->request));
 		check_answer(t, view, trial, &answer);
 	}
 }
@@ -166,10 +160,7 @@ static void make_call(struct thread *t, const struct view *view, struct trial *t
 
 void step_call(struct thread *t)
 {
-	union {
-		char bytes[512];
-		struct twheel_add_args add;
-	} copy = {};
+	union call_args copy = {};
 	unsigned int call = t->step->kind;
 	const struct twheel_call_row *row = row_of(call);
 	bool control = row && row->control && !one_in(t, 8);

@@ -240,6 +240,20 @@ static int put_file(struct slot *slot, int fd, enum file_type type, int name, in
 	return __atomic_exchange_n(&slot->fd, renumber(fd), __ATOMIC_SEQ_CST);
 }
 
+/* Put a new file into a slot; @removals had ended before it was opened. */
+static void store_file(struct slot *slot, int fd, enum file_type type, int name, int access,
+		       bool unsure, unsigned long removals)
+{
+	if (!change_slot(slot)) {
+		close(fd);
+		return;
+	}
+	slot->removals = removals;
+	fd = put_file(slot, fd, type, name, access, unsure);
+	slot_changed(slot);
+	close_old(fd);
+}
+
 static bool open_may_fail(int name, int error)
 {
 	switch (error) {
@@ -282,14 +296,8 @@ void step_open(struct thread *t)
 			failed(t, "open of %s: %s", path, strerror(error));
 		return;
 	}
-	if (!change_slot(slot)) {
-		close(fd);
-		return;
-	}
-	slot->removals = removals;
-	fd = put_file(slot, fd, control ? FILE_CONTROL : FILE_PURGATORY, name, access, false);
-	slot_changed(slot);
-	close_old(fd);
+	store_file(slot, fd, control ? FILE_CONTROL : FILE_PURGATORY, name, access, false,
+		   removals);
 }
 
 /* A call returned the descriptor @fd; @removals had ended before the call. */
@@ -298,14 +306,7 @@ void adopt_file(struct thread *t, struct slot *slot, int fd, enum file_type type
 {
 	if (!one_in(t, 32))
 		fcntl(fd, F_SETFL, O_NONBLOCK);
-	if (!change_slot(slot)) {
-		close(fd);
-		return;
-	}
-	slot->removals = removals;
-	fd = put_file(slot, fd, type, name, type == FILE_EVENTS ? O_RDONLY : O_RDWR, false);
-	slot_changed(slot);
-	close_old(fd);
+	store_file(slot, fd, type, name, type == FILE_EVENTS ? O_RDONLY : O_RDWR, false, removals);
 }
 
 void step_close(struct thread *t)
@@ -412,12 +413,5 @@ void step_receive(struct thread *t)
 	if (got != sizeof(letter) || envelope.msg.msg_controllen < CMSG_LEN(sizeof(int)))
 		return;
 	memcpy(&fd, CMSG_DATA(header), sizeof(int));
-	if (!change_slot(slot)) {
-		close(fd);
-		return;
-	}
-	slot->removals = letter.removals;
-	fd = put_file(slot, fd, letter.type, letter.name, letter.access, true);
-	slot_changed(slot);
-	close_old(fd);
+	store_file(slot, fd, letter.type, letter.name, letter.access, true, letter.removals);
 }

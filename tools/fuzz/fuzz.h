@@ -170,6 +170,11 @@ struct view {
 	int access;
 };
 
+/* The structure of any call. */
+union call_args {
+	TWHEEL_ARGS
+};
+
 /* A call, for the check by the rules. */
 struct trial {
 	unsigned int call;

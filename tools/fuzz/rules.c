@@ -54,14 +54,10 @@ bool bad_clock(__u32 clock)
 	return clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_REALTIME;
 }
 
-static bool refused_add(const struct trial *trial)
+static bool bad_add(const struct trial *trial, const struct twheel_add_args *args)
 {
-	const struct twheel_add_args *args = trial->args;
-	__u32 known = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | TWHEEL_ADD_CANCEL_ON_SET |
-		      TWHEEL_ADD_FIXED_DELAY;
-
-	if (args->flags & ~known || bad_condition(args) ||
-	    bad_clock(args->clock) || bad_time(args->deadline) || bad_time(args->slack) ||
+	if (bad_condition(args) || bad_clock(args->clock) || bad_time(args->deadline) ||
+	    bad_time(args->slack) ||
 	    wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec)) ||
 	    (!args->nr_keys && args->keys))
 		return true;
@@ -73,17 +69,10 @@ static bool refused_add(const struct trial *trial)
 	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET &&
 	    (args->clock != CLOCK_REALTIME || !(args->flags & TWHEEL_ADD_ABSTIME)))
 		return true;
-	if (args->reserved || args->queue >= TWHEEL_MAX_QUEUES ||
+	if (args->queue >= TWHEEL_MAX_QUEUES ||
 	    (args->queue && !(args->flags & TWHEEL_ADD_DETACHED)))
 		return true;
 	return trial->known_file && !trial->named && args->flags & TWHEEL_ADD_DETACHED;
-}
-
-static bool refused_cancel(const struct trial *trial)
-{
-	const struct twheel_cancel_args *args = trial->args;
-
-	return args->flags || args->reserved;
 }
 
 static bool bad_result(__s32 error, __u64 value)
@@ -91,105 +80,30 @@ static bool bad_result(__s32 error, __u64 value)
 	return error > 0 || error < -MAX_ERRNO || (error && value);
 }
 
-static bool refused_complete(const struct trial *trial)
+static bool bad_rearm(const struct twheel_rearm_args *args)
 {
-	const struct twheel_complete_args *args = trial->args;
-
-	return args->flags || bad_result(args->error, args->value);
-}
-
-static bool refused_rearm(const struct trial *trial)
-{
-	const struct twheel_rearm_args *args = trial->args;
-
 	__u32 modes = TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER;
 
-	return args->flags & ~(TWHEEL_REARM_ABSTIME | modes) || (args->flags & modes) == modes ||
-	       bad_time(args->deadline) || bad_time(args->slack);
+	return (args->flags & modes) == modes || bad_time(args->deadline) || bad_time(args->slack);
 }
 
-static bool refused_watch(const struct trial *trial)
+static bool bad_watch(const struct twheel_watch_args *args)
 {
-	const struct twheel_watch_args *args = trial->args;
-
-	return args->flags || args->reserved || !args->nr_keys ||
-	       args->nr_keys > TWHEEL_MAX_KEYS ||
+	return !args->nr_keys || args->nr_keys > TWHEEL_MAX_KEYS ||
 	       wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec));
 }
 
-static bool refused_unwatch(const struct trial *trial)
+static bool bad_info(const struct twheel_info_args *args)
 {
-	const struct twheel_unwatch_args *args = trial->args;
-
-	return args->flags || args->reserved;
-}
-
-static bool refused_signal(const struct trial *trial)
-{
-	const struct twheel_signal_args *args = trial->args;
-
-	return args->flags || args->reserved;
-}
-
-static bool refused_cancel_key(const struct trial *trial)
-{
-	const struct twheel_cancel_key_args *args = trial->args;
-
-	return args->flags;
-}
-
-static bool refused_complete_all(const struct trial *trial)
-{
-	const struct twheel_complete_all_args *args = trial->args;
-
-	return args->flags & ~TWHEEL_COMPLETE_OTHERS || args->reserved ||
-	       bad_result(args->error, args->value);
-}
-
-static bool refused_drain(const struct trial *trial)
-{
-	const struct twheel_drain_args *args = trial->args;
-
-	return args->flags;
-}
-
-static bool refused_events(const struct trial *trial)
-{
-	const struct twheel_events_args *args = trial->args;
-
-	return args->flags & ~TWHEEL_EVENTS_NONBLOCK || args->queue >= TWHEEL_MAX_QUEUES ||
-	       (trial->known_file && !trial->named);
-}
-
-static bool refused_restrict(const struct trial *trial)
-{
-	const struct twheel_restrict_args *args = trial->args;
-
-	return args->flags || args->rights & ~ALL_RIGHTS;
-}
-
-static bool refused_info(const struct trial *trial)
-{
-	const struct twheel_info_args *args = trial->args;
-
-	return args->flags || (!args->max_keys && args->keys) ||
+	return (!args->max_keys && args->keys) ||
 	       wrong_stride(1, args->entry_size, sizeof(struct twheel_pending)) ||
 	       wrong_stride(args->max_keys, args->key_size, sizeof(struct twheel_watch_spec));
 }
 
-static bool refused_list(const struct trial *trial)
+static bool bad_list(const struct twheel_list_args *args)
 {
-	const struct twheel_list_args *args = trial->args;
-
-	return args->flags & ~TWHEEL_LIST_OTHERS || !args->max_entries ||
+	return !args->max_entries ||
 	       wrong_stride(args->max_entries, args->entry_size, sizeof(struct twheel_pending));
-}
-
-static bool refused_query(const struct trial *trial)
-{
-	const struct twheel_query_args *args = trial->args;
-
-	return args->flags;
 }
 
 static bool bad_name(const char *name)
@@ -212,35 +126,59 @@ static bool bad_name(const char *name)
 	return false;
 }
 
-static bool refused_create(const struct trial *trial)
+static bool bad_batch(const struct twheel_batch_args *args)
 {
-	const struct twheel_create_args *args = trial->args;
-
-	return bad_name(args->name) || args->flags || args->mode & ~0666;
-}
-
-static bool refused_remove(const struct trial *trial)
-{
-	const struct twheel_remove_args *args = trial->args;
-
-	return args->flags & ~TWHEEL_REMOVE_FORCE || bad_name(args->name);
-}
-
-static bool refused_batch(const struct trial *trial)
-{
-	const struct twheel_batch_args *args = trial->args;
-
-	return args->flags & ~TWHEEL_BATCH_STOP || !args->nr || args->nr > TWHEEL_MAX_BATCH ||
+	return !args->nr || args->nr > TWHEEL_MAX_BATCH ||
 	       wrong_stride(args->nr, args->command_size, sizeof(struct twheel_command)) ||
 	       wrong_stride(!!args->results, args->result_size, sizeof(struct twheel_result));
 }
 
-#define REFUSED(name)	refused_##name
+/* Return: true if a bit is set that the call does not know. */
+static bool has_unknown_bits(unsigned int call, const union call_args *good)
+{
+	bool unknown = false;
 
-/* Each call: return true if the kernel must refuse these arguments. */
-static bool (*const refused[])(const struct trial *trial) = {
-	TWHEEL_CALLS(REFUSED)
-};
+#define ADD_UNKNOWN(name, field, known)	\
+	(unknown |= call == TWHEEL_CALL_##name && ((field) & ~(known)))
+	TWHEEL_KNOWN(ADD_UNKNOWN)
+	return unknown;
+}
+
+/* Return: true if the kernel must refuse these arguments. */
+static bool is_refused(const struct trial *trial)
+{
+	const union call_args *args = trial->args;
+
+	if (has_unknown_bits(trial->call, args))
+		return true;
+	switch (trial->call) {
+	case TWHEEL_CALL_ADD:
+		return bad_add(trial, &args->add_args);
+	case TWHEEL_CALL_COMPLETE:
+		return bad_result(args->complete_args.error, args->complete_args.value);
+	case TWHEEL_CALL_REARM:
+		return bad_rearm(&args->rearm_args);
+	case TWHEEL_CALL_WATCH:
+		return bad_watch(&args->watch_args);
+	case TWHEEL_CALL_BATCH:
+		return bad_batch(&args->batch_args);
+	case TWHEEL_CALL_COMPLETE_ALL:
+		return bad_result(args->complete_all_args.error, args->complete_all_args.value);
+	case TWHEEL_CALL_EVENTS:
+		return args->events_args.queue >= TWHEEL_MAX_QUEUES ||
+		       (trial->known_file && !trial->named);
+	case TWHEEL_CALL_INFO:
+		return bad_info(&args->info_args);
+	case TWHEEL_CALL_LIST:
+		return bad_list(&args->list_args);
+	case TWHEEL_CALL_CREATE:
+		return bad_name(args->create_args.name);
+	case TWHEEL_CALL_REMOVE:
+		return bad_name(args->remove_args.name);
+	default:
+		return false;
+	}
+}
 
 /* Return: NULL if the call does not exist. */
 const struct twheel_call_row *row_of(unsigned int call)
@@ -272,14 +210,13 @@ static bool lacks_access(const struct trial *trial)
 /* Return: true if a restricted file does not support the call. */
 static bool needs_all(const struct trial *trial)
 {
-	const struct twheel_complete_all_args *complete_all = trial->args;
-	const struct twheel_list_args *list = trial->args;
+	const union call_args *args = trial->args;
 
 	switch (trial->call) {
 	case TWHEEL_CALL_COMPLETE_ALL:
-		return complete_all->flags & TWHEEL_COMPLETE_OTHERS;
+		return args->complete_all_args.flags & TWHEEL_COMPLETE_OTHERS;
 	case TWHEEL_CALL_LIST:
-		return list->flags & TWHEEL_LIST_OTHERS;
+		return args->list_args.flags & TWHEEL_LIST_OTHERS;
 	default:
 		return row_of(trial->call)->right == TWHEEL_RIGHT_OTHERS;
 	}
@@ -298,7 +235,7 @@ bool must_fail(const struct trial *trial)
 		return true;
 	if (misplaced(trial) || lacks_access(trial) || (trial->restricted && needs_all(trial)))
 		return true;
-	return trial->bad_spec || refused[trial->call](trial);
+	return trial->bad_spec || is_refused(trial);
 }
 
 /* The condition was corrupted: the keys may need several signals, which a sum does not count. */
@@ -313,17 +250,15 @@ static bool needs_may_not_fit(const struct trial *trial)
 /* Return: true if the kernel reads the entries of an array at wrong addresses. */
 static bool misreads_array(const struct trial *trial)
 {
-	const struct twheel_add_args *add = trial->args;
-	const struct twheel_watch_args *watch = trial->args;
-	const struct twheel_batch_args *batch = trial->args;
+	const union call_args *args = trial->args;
 
 	switch (trial->call) {
 	case TWHEEL_CALL_ADD:
-		return add->key_size && add->key_size != trial->stride;
+		return args->add_args.key_size && args->add_args.key_size != trial->stride;
 	case TWHEEL_CALL_WATCH:
-		return watch->key_size != trial->stride;
+		return args->watch_args.key_size != trial->stride;
 	case TWHEEL_CALL_BATCH:
-		return batch->command_size != trial->stride;
+		return args->batch_args.command_size != trial->stride;
 	default:
 		return false;
 	}
@@ -332,17 +267,16 @@ static bool misreads_array(const struct trial *trial)
 /* Return: true if the entries of an array are larger than the kernel accepts. */
 static bool too_large(const struct trial *trial)
 {
-	const struct twheel_info_args *info = trial->args;
-	const struct twheel_list_args *list = trial->args;
-	const struct twheel_batch_args *batch = trial->args;
+	const union call_args *args = trial->args;
 
 	switch (trial->call) {
 	case TWHEEL_CALL_INFO:
-		return info->entry_size > MAX_STRIDE || info->key_size > MAX_STRIDE;
+		return args->info_args.entry_size > MAX_STRIDE ||
+		       args->info_args.key_size > MAX_STRIDE;
 	case TWHEEL_CALL_LIST:
-		return list->entry_size > MAX_STRIDE;
+		return args->list_args.entry_size > MAX_STRIDE;
 	case TWHEEL_CALL_BATCH:
-		return batch->result_size > MAX_STRIDE;
+		return args->batch_args.result_size > MAX_STRIDE;
 	default:
 		return false;
 	}
