@@ -58,7 +58,7 @@ void outcome_put_exclusive(struct torture_timer *t)
 /* Armings */
 
 /* Lower a bound, unless it is lower already. */
-static void lower(atomic64_t *bound, u64 to)
+void outcome_lower(atomic64_t *bound, u64 to)
 {
 	s64 old = atomic64_read(bound);
 
@@ -87,7 +87,7 @@ static u64 latest(u64 now, u64 deadline, u64 slack)
 /* Update the bounds first: a reader that sees the new @begun must see them, too. */
 static void arming_begin(struct torture_timer *t, u64 deadline, u64 slack)
 {
-	lower(&t->earliest, deadline);
+	outcome_lower(&t->earliest, deadline);
 	outcome_raise(&t->latest, latest(twheel_now(t->wheel->wheel), deadline, slack));
 	atomic_inc_return(&t->begun);
 	if (t->kind == KIND_PERIODIC) {

@@ -54,20 +54,6 @@ unsigned int torture_nr_slots;
 
 /* Start of a round */
 
-/* Not a system wheel: wheels.c checks the counts of these. */
-static struct twheel *random_wheel(enum twheel_clock clock, struct rnd_state *rng)
-{
-	const struct twheel_config config = {
-		.name		= "twheel_p",
-		.tick_ns	= 1000ULL << torture_below(rng, 14),
-		.slots		= 2 + torture_below(rng, 80),
-		.shards		= 1 + torture_below(rng, 4),
-		.clock		= clock,
-	};
-
-	return twheel_create(&config);
-}
-
 /* Some purgatories get limits that are low enough to be reached. */
 static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 						 struct rnd_state *rng)
@@ -98,6 +84,7 @@ static void destroy_wheels(struct torture_purgatory *p)
 	}
 }
 
+/* Not system wheels: wheels.c checks the counts of these. */
 static int create_wheels(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	struct twheel *wheel;
@@ -105,7 +92,7 @@ static int create_wheels(struct torture_purgatory *p, struct rnd_state *rng)
 
 	for (i = 0; i < TORTURE_WHEELS; i++) {
 		p->clock[i] = torture_below(rng, TWHEEL_CLOCK_REALTIME + 1);
-		wheel = random_wheel(p->clock[i], rng);
+		wheel = torture_create_wheel("twheel_p", p->clock[i], 0, rng);
 		if (IS_ERR(wheel)) {
 			destroy_wheels(p);
 			return PTR_ERR(wheel);

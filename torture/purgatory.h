@@ -362,6 +362,7 @@ void purgatory_worker(struct torture_thread *thread);
 void purgatory_softirq(struct timer_list *timer);
 void purgatory_random_call(struct torture_purgatory *p, const struct torture_caller *c);
 void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng);
+struct torture_op *slot_get(struct torture_slot *slot);
 void slots_empty(struct torture_purgatory *p);
 
 /* purgatory_op.c */
@@ -374,7 +375,7 @@ void op_account_put(struct torture_op *o);
 void quarantine_free(struct torture_purgatory *p, unsigned int keep);
 void op_fail(enum torture_failure kind, const struct torture_op *o, const char *detail);
 
-/* purgatory_judge.c */
+/* purgatory_check.c */
 bool op_enter(struct torture_op *o);
 void op_leave(struct torture_op *o);
 void op_account_begin(struct torture_op *o);
@@ -402,7 +403,7 @@ void op_cancel(struct torture_op *o);
 void op_cancel_sync(struct torture_op *o);
 void op_hold(struct torture_op *o);
 
-/* purgatory_shape.c */
+/* purgatory_change.c */
 u64 op_slack(struct rnd_state *rng);
 u64 op_deadline(const struct torture_op *o, struct rnd_state *rng);
 void op_rearm(struct torture_op *o, struct rnd_state *rng);

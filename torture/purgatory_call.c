@@ -208,57 +208,46 @@ static void claimed(struct torture_op *o, const struct torture_call *call)
 
 /* Calls on a single operation */
 
-void op_complete(struct torture_op *o)
+/* End an operation by a call of @type; @error is not 0 for twheel_op_complete_error(). */
+static void end_by(struct torture_op *o, enum torture_call_type type, int error)
 {
 	struct known known = known_of(o);
 	struct torture_call call;
 	int ret;
 
-	call_begin(&call, o->p, CALL_COMPLETE);
-	ret = twheel_op_complete(&o->op, call_value(&call));
-	call_end(&call, !ret);
+	call_begin(&call, o->p, type);
+	if (error)
+		ret = twheel_op_complete_error(&o->op, error);
+	else if (type == CALL_COMPLETE)
+		ret = twheel_op_complete(&o->op, call_value(&call));
+	else if (type == CALL_EXPIRE)
+		ret = twheel_op_expire(&o->op);
+	else
+		ret = twheel_op_cancel(&o->op);
+	call_end(&call, !ret && !error && type == CALL_COMPLETE);
 	if (check_op_result(o, &known, ret))
 		claimed(o, &call);
+}
+
+void op_complete(struct torture_op *o)
+{
+	end_by(o, CALL_COMPLETE, 0);
 }
 
 void op_complete_error(struct torture_op *o, struct rnd_state *rng)
 {
-	int error = -1 - (int)torture_below(rng, -MIN_OP_ERROR), ret;
-	struct known known = known_of(o);
-	struct torture_call call;
-
-	call_begin(&call, o->p, CALL_COMPLETE);
-	ret = twheel_op_complete_error(&o->op, error);
-	call_end(&call, 0);
-	if (check_op_result(o, &known, ret))
-		claimed(o, &call);
+	end_by(o, CALL_COMPLETE, -1 - (int)torture_below(rng, -MIN_OP_ERROR));
 }
 
 void op_expire(struct torture_op *o)
 {
-	struct known known = known_of(o);
-	struct torture_call call;
-	int ret;
-
 	WRITE_ONCE(o->expire_called, true);
-	call_begin(&call, o->p, CALL_EXPIRE);
-	ret = twheel_op_expire(&o->op);
-	call_end(&call, 0);
-	if (check_op_result(o, &known, ret))
-		claimed(o, &call);
+	end_by(o, CALL_EXPIRE, 0);
 }
 
 void op_cancel(struct torture_op *o)
 {
-	struct known known = known_of(o);
-	struct torture_call call;
-	int ret;
-
-	call_begin(&call, o->p, CALL_CANCEL);
-	ret = twheel_op_cancel(&o->op);
-	call_end(&call, 0);
-	if (check_op_result(o, &known, ret))
-		claimed(o, &call);
+	end_by(o, CALL_CANCEL, 0);
 }
 
 void op_cancel_sync(struct torture_op *o)

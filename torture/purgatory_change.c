@@ -78,14 +78,6 @@ static void check_rearm(struct torture_op *o, u64 deadline, enum twheel_rearm mo
 		op_fail(FAIL_RESULT, o, "rearm moved the deadline the wrong way");
 }
 
-static void lower(atomic64_t *bound, u64 to)
-{
-	s64 old = atomic64_read(bound);
-
-	while (to < (u64)old && !atomic64_try_cmpxchg(bound, &old, to))
-		;
-}
-
 static int rearm(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rearm mode)
 {
 	bool added = smp_load_acquire(&o->added);	/* with the account of the add */
@@ -100,7 +92,7 @@ static int rearm(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rear
 
 static void rearm_shared(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rearm mode)
 {
-	lower(&o->earliest, deadline);
+	outcome_lower(&o->earliest, deadline);
 	outcome_raise(&o->latest, deadline);
 	check_rearm(o, deadline, mode, rearm(o, deadline, slack, mode), false);
 }

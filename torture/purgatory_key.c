@@ -147,11 +147,7 @@ static unsigned int find_anchors(struct torture_purgatory *p, struct torture_op 
 	unsigned int nr = 0;
 
 	for (slot = p->slot; slot < p->slot + torture_nr_slots && nr < ANCHORS; slot++) {
-		spin_lock_bh(&slot->lock);
-		anchor[nr] = slot->op;
-		if (slot->op)
-			twheel_op_get(&slot->op->op);
-		spin_unlock_bh(&slot->lock);
+		anchor[nr] = slot_get(slot);
 		if (!anchor[nr])
 			continue;
 		if (is_pending(anchor[nr]))

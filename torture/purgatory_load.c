@@ -39,7 +39,8 @@ static int max_ops(void)
 
 /* Slots */
 
-static struct torture_op *slot_get(struct torture_slot *slot)
+/* Return: the operation in a slot, with a reference, or NULL. */
+struct torture_op *slot_get(struct torture_slot *slot)
 {
 	struct torture_op *o;
 

@@ -57,10 +57,10 @@ static void act(struct torture_op *o, unsigned int one_in)
 		purgatory_random_call(o->p, &c);
 }
 
-/* Calls from a predicate on its operation. The callback runs after the predicate. */
-static void act_on_self(struct torture_op *o)
+/* Calls from a predicate or a callback on its operation. The callback runs after the predicate. */
+static void act_on_self(struct torture_op *o, unsigned int one_in)
 {
-	switch (torture_below(&o->rng, 32)) {
+	switch (torture_below(&o->rng, one_in)) {
 	case 0:
 		op_complete(o);
 		break;
@@ -113,29 +113,13 @@ static bool evaluate(struct twheel_op *op, u64 *value)
 	/* Let other calls race, after the result has been determined. */
 	if (torture_below(&o->rng, 2) && torture_may_delay(&o->rng))
 		udelay(torture_below(&o->rng, 30));
-	act_on_self(o);
+	act_on_self(o, 32);
 	act(o, 64);
 	if (held && call)
 		*value = call_value(call);
 	atomic_dec_return_release(&o->evaluating);
 	atomic_dec_return_release(&p->callbacks);
 	return held;
-}
-
-static void random_call_after_end(struct torture_op *o)
-{
-	u32 choice = torture_below(&o->rng, 16);
-
-	if (choice == 0)
-		op_complete(o);
-	else if (choice == 1)
-		op_cancel(o);
-	else if (choice == 2)
-		op_try_complete(o);
-	else if (choice == 3)
-		op_rearm(o, &o->rng);
-	else if (choice == 4)
-		op_check_progress(o);
 }
 
 static void ended(struct twheel_op *op)
@@ -160,7 +144,9 @@ static void ended(struct twheel_op *op)
 	/* Let other calls wait for this callback. */
 	if (!torture_below(&o->rng, 8) && torture_may_delay(&o->rng))
 		udelay(torture_below(&o->rng, 30));
-	random_call_after_end(o);
+	act_on_self(o, 16);
+	if (!torture_below(&o->rng, 16))
+		op_check_progress(o);
 	act(o, 8);
 	/* Publishes the result; pairs with the acquire in cancelled_for_key(). */
 	smp_store_release(&o->returned, true);

@@ -217,6 +217,8 @@ void torture_sleep(unsigned int ms);
 void torture_pause(struct torture_thread *thread, bool closed);
 
 /* wheels.c */
+struct twheel *torture_create_wheel(const char *name, enum twheel_clock clock, u32 max_pending,
+				    struct rnd_state *rng);
 void torture_keeper(struct torture_thread *thread);
 void torture_audit(void);
 
@@ -262,6 +264,7 @@ int outcome_settle(struct torture_timer *t);
 void outcome_settle_stopped(struct torture_timer *t);
 void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twheel_rearm mode);
 void outcome_handed_back(struct torture_timer *t);
+void outcome_lower(atomic64_t *bound, u64 to);
 void outcome_raise(atomic64_t *bound, u64 to);
 void outcome_end(struct torture_timer *t, enum torture_count outcome);
 void outcome_count_repeat(struct torture_timer *t);

@@ -30,19 +30,19 @@ static bool is_system(const struct torture_wheel *w)
 
 /* Start of a round */
 
-/* Some wheels get a limit that is low enough to be reached. */
-static struct twheel *random_wheel(struct torture_wheel *w, struct rnd_state *rng)
+/* Create a wheel of random size. */
+struct twheel *torture_create_wheel(const char *name, enum twheel_clock clock, u32 max_pending,
+				    struct rnd_state *rng)
 {
 	const struct twheel_config config = {
-		.name		= "twheel_t",
+		.name		= name,
 		.tick_ns	= 1000ULL << torture_below(rng, 14),
 		.slots		= 2 + torture_below(rng, 80),
 		.shards		= 1 + torture_below(rng, 4),
-		.clock		= w->clock,
-		.max_pending	= torture_below(rng, 3) ? 0 : 8 + torture_below(rng, 32),
+		.clock		= clock,
+		.max_pending	= max_pending,
 	};
 
-	w->max_pending = config.max_pending;
 	return twheel_create(&config);
 }
 
@@ -61,8 +61,10 @@ static void begin(struct torture_wheel *w, struct rnd_state *rng)
 	unsigned int i;
 
 	w->clock = torture_below(rng, TWHEEL_CLOCK_REALTIME + 1);
-	w->max_pending = 0;
-	wheel = is_system(w) ? twheel_system_clock(w->clock) : random_wheel(w, rng);
+	/* Some wheels get a limit that is low enough to be reached. */
+	w->max_pending = is_system(w) || torture_below(rng, 3) ? 0 : 8 + torture_below(rng, 32);
+	wheel = is_system(w) ? twheel_system_clock(w->clock) :
+		torture_create_wheel("twheel_t", w->clock, w->max_pending, rng);
 	if (IS_ERR(wheel)) {
 		if (PTR_ERR(wheel) != -ENOMEM)
 			torture_fail(FAIL_RESULT, NULL, "cannot create a wheel");
