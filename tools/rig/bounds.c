@@ -8,10 +8,13 @@
  * A call that counts unread events collects the fresh ones in steps. Before each step, so many
  * operations end that a call that waited for a step without fresh events would not return.
  *
+ * The close of a file frees a large hash table, and lets other threads run meanwhile.
+ *
  * An event wakes all pollers of its queue, but the thread that ends the operation visits some of
  * them only, and no thread visits many without dropping the lock of the wait queue.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <linux/twheel.h>
 #include <rig/fs.h>
@@ -29,6 +32,10 @@
 /* Steps for the events before the call, with a wide margin */
 #define MAX_STEPS	EVENTS
 
+/* Operations with the maximum number of keys, and the minimum number of segments for these */
+#define LARGE		2000
+#define SEGMENTS	(LARGE * TWHEEL_MAX_KEYS / 3 / 16)
+
 #define WAITERS		10000
 /* Waiters that the thread that ends an operation may visit, and that one hold may visit */
 #define MAX_DIRECT	8
@@ -36,7 +43,7 @@
 
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 static struct file *file;
-static unsigned int steps, failures;
+static unsigned int steps, frees, failures;
 
 static void expect(bool good, const char *message, unsigned long nr)
 {
@@ -175,6 +182,38 @@ static void check_waiters(unsigned int nr, bool exclusive)
 		remove_wait_queue(queue, &waiters[i]);
 }
 
+static void count_free(void)
+{
+	frees++;
+}
+
+/* Close a file with a table that no work item has shrunk. */
+static void check_large(void)
+{
+	struct twheel_complete_all_args args = { };
+	struct file *other = file;
+	unsigned int i, key;
+
+	file = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
+	if (IS_ERR(file))
+		exit(1);
+	rig_works_hold(true);
+	for (i = 0; i < LARGE; i++) {
+		for (key = 0; key < TWHEEL_MAX_KEYS; key++)
+			specs[key].key.v[1] = i + 1;
+		add(TWHEEL_MAX_KEYS);
+	}
+	expect(!rig_ioctl(file, TWHEEL_IOC_COMPLETE_ALL, &args) && args.completed == LARGE,
+	       "operations completed", args.completed);
+	read_all();
+	rig_at_resched = count_free;
+	rig_close(file);
+	rig_at_resched = NULL;
+	rig_works_hold(false);
+	expect(frees >= SEGMENTS, "times that a close lets other threads run", frees);
+	file = other;
+}
+
 /* Close the file while its work item is to send a signal. */
 static void check_close(void)
 {
@@ -205,6 +244,7 @@ int main(void)
 		check_waiters(nr, false);
 		check_waiters(nr, true);
 	}
+	check_large();
 	check_close();
 	rig_module_exit("twheel");
 	if (rig_verdict() || failures)

@@ -641,6 +641,7 @@ static void keys_free_node(struct twheel_key_node *node, unsigned int level)
 		if (node->at[i])
 			keys_free_node(node->at[i], level - 1);
 	kfree(node);
+	cond_resched();
 }
 
 /* Adds */
@@ -805,8 +806,10 @@ void twheel_keys_destroy(struct twheel_keys *keys)
 
 	WARN_ON_ONCE(twheel_keys_count(keys));
 	cancel_delayed_work_sync(&keys->resize);
-	for (i = TWHEEL_SEGMENT; i < keys->capacity; i += TWHEEL_SEGMENT)
+	for (i = TWHEEL_SEGMENT; i < keys->capacity; i += TWHEEL_SEGMENT) {
 		kfree(twheel_keys_bucket(keys, i));
+		cond_resched();
+	}
 	for (level = 0; level < TWHEEL_NODE_LEVELS; level++)
 		if (keys->node[level])
 			keys_free_node(keys->node[level], level);
