@@ -2,7 +2,8 @@
 /*
  * An operation of a user and a timer of a kernel consumer are not late in proportion to the
  * number of operations of another user that are due slightly earlier on the same CPU, nor to the
- * number of ids among which the owner of a user namespace spreads them.
+ * number of ids among which the owner of a user namespace spreads them. The same holds if all of
+ * them are cancelled because CLOCK_REALTIME is set.
  *
  * Machines differ too much for a limit in ms: the lateness is compared with the time that the
  * many operations take in the same round, and with rounds without them. The threads of the
@@ -25,6 +26,8 @@
 #define BEHIND		(2 * NSEC_PER_MSEC)
 /* Time for the wakeup of a thread on a busy machine. */
 #define WAKEUP		(10 * NSEC_PER_MSEC)
+/* Time to deadlines that are not reached. */
+#define FAR		(3600 * NSEC_PER_SEC)
 /* Minimum duration of the many operations for a meaningful comparison. */
 #define BUSY		(40 * NSEC_PER_MSEC)
 
@@ -38,8 +41,9 @@ struct round {
 };
 
 static struct file *many, *neighbour;
-static struct twheel *wheel;
+static struct twheel *wheel, *wall;
 static struct twheel_timer timer;
+static struct twheel_clock_timer watcher;
 static u64 ran;
 
 static void expect(bool good, const char *message)
@@ -52,7 +56,7 @@ static void expect(bool good, const char *message)
 
 static void fn(struct twheel_timer *expired)
 {
-	__atomic_store_n(&ran, twheel_now(wheel), __ATOMIC_RELEASE);
+	__atomic_store_n(&ran, twheel_now(expired == &timer ? wheel : wall), __ATOMIC_RELEASE);
 }
 
 /* Users that add the many operations: ids from MANY on, in a namespace or in none. */
@@ -63,8 +67,8 @@ static struct crowd {
 
 static struct user_namespace container = { .parent = &init_user_ns, .owner = KUIDT_INIT(1000) };
 
-/* Add operations as @user. */
-static void add(struct file *file, uid_t user, u64 deadline, unsigned int nr)
+/* Add operations as @user, with TWHEEL_ADD_CANCEL_ON_SET or 0 in @flags. */
+static void add(struct file *file, uid_t user, u32 flags, u64 deadline, unsigned int nr)
 {
 	static struct twheel_command commands[BATCH];
 	struct twheel_batch_args args = {
@@ -76,8 +80,8 @@ static void add(struct file *file, uid_t user, u64 deadline, unsigned int nr)
 	for (i = 0; i < BATCH; i++) {
 		commands[i].call = TWHEEL_CALL_ADD;
 		commands[i].add = (struct twheel_add_args) {
-			.flags = TWHEEL_ADD_ABSTIME, .deadline = deadline,
-			.clock = CLOCK_MONOTONIC,
+			.flags = TWHEEL_ADD_ABSTIME | flags, .deadline = deadline,
+			.clock = flags ? CLOCK_REALTIME : CLOCK_MONOTONIC,
 		};
 	}
 	for (; nr; nr -= args.done) {
@@ -119,9 +123,9 @@ static bool run_round(unsigned int nr, u64 lead, struct round *round)
 	__atomic_store_n(&ran, 0, __ATOMIC_RELAXED);
 	rig_user_ns = crowd.ns;
 	for (i = 0; i < crowd.ids; i++)
-		add(many, MANY + i, due, nr / crowd.ids);
+		add(many, MANY + i, 0, due, nr / crowd.ids);
 	rig_user_ns = NULL;
-	add(neighbour, NEIGHBOUR, due + BEHIND, 1);
+	add(neighbour, NEIGHBOUR, 0, due + BEHIND, 1);
 	expect(!twheel_timer_add(&timer, due + BEHIND), "the timer was not added");
 	in_time = twheel_now(wheel) < due;
 	while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
@@ -132,6 +136,27 @@ static bool run_round(unsigned int nr, u64 lead, struct round *round)
 	return in_time;
 }
 
+/* Likewise, with operations and a timer that setting the clock cancels: from that moment on. */
+static bool step_round(unsigned int nr, u64 lead, struct round *round)
+{
+	u64 far = twheel_now(wall) + FAR, set;
+	struct timespec64 time;
+
+	__atomic_store_n(&ran, 0, __ATOMIC_RELAXED);
+	add(many, MANY, TWHEEL_ADD_CANCEL_ON_SET, far, nr);
+	add(neighbour, NEIGHBOUR, TWHEEL_ADD_CANCEL_ON_SET, far, 1);
+	expect(!twheel_timer_add(&watcher.timer, far), "the timer was not added");
+	set = twheel_now(wall) + NSEC_PER_SEC;
+	time = ns_to_timespec64(set);
+	do_settimeofday64(&time);
+	while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
+		msleep(1);
+	round->ns[CONSUMER] = ran - set;
+	round->ns[USER] = last_end(neighbour, 1) - set;
+	round->ns[TAKEN] = last_end(many, nr) - set;
+	return true;
+}
+
 static int compare(const void *a, const void *b)
 {
 	u64 x = *(const u64 *)a, y = *(const u64 *)b;
@@ -140,7 +165,8 @@ static int compare(const void *a, const void *b)
 }
 
 /* Medians of several rounds. */
-static struct round measure(unsigned int nr)
+static struct round measure(bool (*run)(unsigned int nr, u64 lead, struct round *round),
+			    unsigned int nr)
 {
 	static u64 lead = 20 * NSEC_PER_MSEC;
 	unsigned int rounds = nr > 50000 ? LONG_ROUNDS : ROUNDS;
@@ -149,7 +175,7 @@ static struct round measure(unsigned int nr)
 	struct round round;
 
 	while (done < rounds) {
-		if (!run_round(nr, lead, &round)) {
+		if (!run(nr, lead, &round)) {
 			lead *= 2;
 			continue;
 		}
@@ -164,10 +190,13 @@ static struct round measure(unsigned int nr)
 	return round;
 }
 
-/* Return: true if the lateness is about that of a quiet round, and does not grow. */
-static bool is_apart(const struct round *round, const struct round *quiet)
+/*
+ * Return: true if the lateness is about that of a quiet round, and does not grow: not by a @part of
+ * the time that the many operations take.
+ */
+static bool is_apart(const struct round *round, const struct round *quiet, unsigned int part)
 {
-	u64 most = WAKEUP + round->ns[TAKEN] / 8;
+	u64 most = WAKEUP + round->ns[TAKEN] / part;
 
 	return round->ns[TAKEN] < BUSY ||
 	       (round->ns[USER] <= 4 * quiet->ns[USER] + most &&
@@ -191,30 +220,44 @@ int main(void)
 	rig_bind(0);
 	expect(!rig_module_init("twheel"), "module");
 	wheel = twheel_system();
+	wall = twheel_system_clock(TWHEEL_CLOCK_REALTIME);
 	many = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
 	neighbour = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
-	expect(!IS_ERR(wheel) && !IS_ERR(many) && !IS_ERR(neighbour), "open");
+	expect(!IS_ERR(wheel) && !IS_ERR(wall) && !IS_ERR(many) && !IS_ERR(neighbour), "open");
 	twheel_timer_init(&timer, wheel, fn);
+	twheel_clock_timer_init(&watcher, wall, fn, 0);
 
-	quiet = measure(1);
+	quiet = measure(run_round, 1);
 	printf("isolation: ");
 	show(1, &quiet);
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		round = measure(sizes[i]);
+		round = measure(run_round, sizes[i]);
 		printf("isolation: ");
 		show(sizes[i], &round);
-		expect(is_apart(&round, &quiet), "the lateness grows with the operations");
+		expect(is_apart(&round, &quiet, 8), "the lateness grows with the operations");
 	}
 	expect(round.ns[TAKEN] >= BUSY, "this machine is too fast for the comparison");
 	for (crowd.ids = 10; crowd.ids <= 1000; crowd.ids *= 100) {
 		crowd.ns = &container;
-		round = measure(60000);
+		round = measure(run_round, 60000);
 		printf("isolation: %u ids of one owner: ", crowd.ids);
 		show(60000, &round);
-		expect(is_apart(&round, &quiet), "the lateness grows with the ids");
+		expect(is_apart(&round, &quiet, 8), "the lateness grows with the ids");
 	}
 
+	crowd.ids = 1;
+	crowd.ns = NULL;
+	quiet = measure(step_round, 1);
+	printf("isolation: the clock is set: ");
+	show(1, &quiet);
+	round = measure(step_round, 100000);
+	printf("isolation: the clock is set: ");
+	show(100000, &round);
+	/* To find out that an operation is cancelled takes a tenth of its end. */
+	expect(is_apart(&round, &quiet, 128), "the lateness grows with the operations of a step");
+
 	twheel_timer_shutdown_sync(&timer);
+	twheel_timer_shutdown_sync(&watcher.timer);
 	rig_close(many);
 	rig_close(neighbour);
 	rig_module_exit("twheel");

@@ -191,8 +191,8 @@ static void leftovers_in_wheel(struct leftovers *leftovers, struct twheel *wheel
 	for (i = 0; i < wheel->nr_shards; i++) {
 		leftovers->shard = &wheel->shard[i];
 		/* A step of the clock may have timers on lists of its own: end it. */
-		if (wheel->clock == TWHEEL_CLOCK_REALTIME)
-			twheel_shard_set(leftovers->shard);
+		while (wheel->clock == TWHEEL_CLOCK_REALTIME && twheel_shard_set(leftovers->shard))
+			cond_resched();
 		for (b = 0; b < TWHEEL_BASES; b++) {
 			leftovers->base = &leftovers->shard->base[b];
 			if (leftovers->base->steps)

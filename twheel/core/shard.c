@@ -154,25 +154,22 @@ u64 twheel_shard_look(struct twheel_shard *shard)
 
 /*
  * CLOCK_REALTIME was set: check a shard of it now. After a step back alarm_rearm() leaves it to
- * this function to arm the alarm.
+ * this function to arm the alarm. This does a chunk of the work that the step has left, and the
+ * reaper does the rest in its turns. Returns true if there is more.
  */
-void twheel_shard_set(struct twheel_shard *shard)
+bool twheel_shard_set(struct twheel_shard *shard)
 {
-	unsigned int i, budget;
-	bool more;
+	unsigned int i, budget = TWHEEL_CHUNK;
+	bool more = false;
 	u64 now;
 
-	do {
-		budget = TWHEEL_CHUNK;
-		more = false;
-		spin_lock_irq(&shard->lock);
-		now = twheel_shard_look(shard);
-		for (i = 0; i < TWHEEL_BASES; i++)
-			more |= twheel_steps_run(&shard->base[i], now, &budget);
-		twheel_shard_arm_next(shard);
-		spin_unlock_irq(&shard->lock);
-		cond_resched();
-	} while (more);
+	spin_lock_irq(&shard->lock);
+	now = twheel_shard_look(shard);
+	for (i = 0; i < TWHEEL_BASES; i++)
+		more |= twheel_steps_run(&shard->base[i], now, &budget);
+	twheel_shard_arm_next(shard);
+	spin_unlock_irq(&shard->lock);
+	return more;
 }
 
 /* The first add to an idle shard of CLOCK_REALTIME: from now on the shard notices steps. */

@@ -305,7 +305,7 @@ u64 twheel_shard_next(const struct twheel_shard *shard);
 void twheel_shard_arm_next(struct twheel_shard *shard);
 void twheel_shard_wake(struct twheel_shard *shard);
 u64 twheel_shard_look(struct twheel_shard *shard);
-void twheel_shard_set(struct twheel_shard *shard);
+bool twheel_shard_set(struct twheel_shard *shard);
 void twheel_shard_unwatch(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void __twheel_shard_added(struct twheel_shard *shard, struct twheel_base *base, u64 next);

@@ -26,7 +26,8 @@
  * So a shard never uses a new offset with an old generation. The sum of a time of
  * CLOCK_MONOTONIC and an offset that is read later is never ahead of CLOCK_REALTIME. Each
  * function that relies on the tick of the wheel compares the generation first, see
- * twheel_shard_look(); the work item visits the shards that nobody uses.
+ * twheel_shard_look(); the work item visits the shards that nobody uses, and leaves the work of a
+ * step to the turns of each shard.
  *
  * The first add to an idle shard registers the notifier, see shard_watch() in shard.c. This takes
  * no more than raw spinlocks, so the add does it itself, and no step is missed in between. Every
@@ -105,16 +106,23 @@ static void wall_visit(void (*visit)(struct twheel_shard *shard))
 	list_for_each_entry(wheel, &twheel_wheels, registered) {
 		if (wheel->clock != TWHEEL_CLOCK_REALTIME)
 			continue;
-		for (i = 0; i < wheel->nr_shards; i++)
+		for (i = 0; i < wheel->nr_shards; i++) {
 			visit(&wheel->shard[i]);
-		cond_resched();
+			cond_resched();
+		}
 	}
 	mutex_unlock(&twheel_wheels_lock);
 }
 
+/* Only a chunk: the timers of one user must not delay those of another one. */
+static void shard_was_set(struct twheel_shard *shard)
+{
+	twheel_shard_set(shard);
+}
+
 static void wall_was_set(struct work_struct *work)
 {
-	wall_visit(twheel_shard_set);
+	wall_visit(shard_was_set);
 }
 
 static DECLARE_WORK(wall_work, wall_was_set);
