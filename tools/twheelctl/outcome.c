@@ -28,7 +28,7 @@ enum outcome not_loaded(const char *path)
 {
 	if (!access("/sys/module/twheel", F_OK)) {
 		fprintf(stderr,
-			"%s: %s: the module is loaded, but the node is hidden from this process, or of an earlier purgatory: see the settings of its service or container, and restart that\n",
+			"%s: %s: the module is loaded, but the node is hidden from this process, or of an earlier purgatory: see the settings of its service or container, and restart the service or create the container anew\n",
 			program_invocation_short_name, path);
 		return OUTCOME_DEVICE;
 	}
