@@ -191,49 +191,6 @@ static void step_back_moves_no_node(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, START - 3000, START + 5000), NR_TIMERS - due - never);
 }
 
-static void step_forward_changes_nothing(struct kunit *test)
-{
-	add(0, START + 10);
-	add(1, START + 3000);
-	set(NS(START), NS(START + 2000));
-	KUNIT_EXPECT_EQ(test, queue->wheel.now, START);
-	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(queue));
-	KUNIT_EXPECT_FALSE(test, twheel_steps_busy(base->steps));
-	KUNIT_EXPECT_LE(test, twheel_queue_next(queue), START + 10);
-	KUNIT_EXPECT_EQ(test, drain(test, START + 2000, START + 3000), 2);
-}
-
-/* One bucket holds nodes of two turns: ticks START - 5 and START + 3 share a slot. */
-static void bucket_holds_two_turns_after_step_back(struct kunit *test)
-{
-	add(0, START + 3);
-	set(NS(START), NS(START - 8));
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(queue), START + 3);
-	add(1, START - 5);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(queue), START - 5);
-	KUNIT_EXPECT_EQ(test, drain(test, START - 8, START - 4), 1);
-	KUNIT_EXPECT_LE(test, twheel_queue_next(queue), START + 3);
-	KUNIT_EXPECT_EQ(test, drain(test, START - 4, START + 3), 1);
-}
-
-/* The clock has shown the deadlines of the first two, and not that of the third in this tick. */
-static void exact_deadline_decides_in_current_tick(struct kunit *test)
-{
-	add_ns(0, NS(START + 20) + 1, 0);
-	add_ns(1, NS(START + 20) + 4, 0);
-	add_ns(2, NS(START + 20) + 5, 0);
-	add_ns(3, NS(START + 20) + 4, TWHEEL_TIMER_CANCEL_ON_SET);
-	add_ns(4, NS(START + 20) + 5, TWHEEL_TIMER_CANCEL_ON_SET);
-	set(NS(START + 20) + 4, NS(START));
-	run(START);
-	expect_due(test, 3, false);
-	expect_due(test, 0, false);
-	expect_due(test, 1, false);
-	expect_due(test, 4, true);
-	expect_none_due(test);
-	KUNIT_EXPECT_EQ(test, drain(test, START + 1, START + 30), 1);
-}
-
 /* Nothing expired the buckets before the step. Earlier ticks become due first. */
 static void passed_nodes_are_due_in_order_after_step_back(struct kunit *test)
 {
@@ -259,42 +216,6 @@ static void passed_nodes_are_due_in_order_after_step_back(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, queue->nr_nodes, before + 1);
 	KUNIT_EXPECT_EQ(test, drain(test, START - 500, START + 400), before + 1);
-}
-
-static void step_cancels_timers_added_before(struct kunit *test)
-{
-	add(0, START + 100);
-	add_on_set(1, START + 100);
-	add_ns(2, TWHEEL_NEVER, TWHEEL_TIMER_CANCEL_ON_SET);
-	add_on_set(3, START);
-	set(NS(START), NS(START + 1));
-	/* One is for the tick of an older one, the other has no deadline. */
-	add_on_set(4, START + 100);
-	add_ns(5, TWHEEL_NEVER, TWHEEL_TIMER_CANCEL_ON_SET);
-	run(START);
-	/* timers[3] was due when the clock was set. */
-	expect_due(test, 3, false);
-	expect_due(test, 2, true);
-	expect_due(test, 1, true);
-	expect_none_due(test);
-
-	set(NS(START), NS(START + 2));
-	run(START);
-	expect_due(test, 5, true);
-	expect_due(test, 4, true);
-	expect_none_due(test);
-	KUNIT_EXPECT_EQ(test, drain(test, START, START + 100), 1);
-}
-
-/* A step forward cancels the timers that it passes. */
-static void step_forward_cancels_passed_timers(struct kunit *test)
-{
-	add_on_set(0, START + 100);
-	set(NS(START), NS(START + 100));
-	KUNIT_EXPECT_TRUE(test, advance(START + 100));
-	run(START + 100);
-	expect_due(test, 0, true);
-	expect_none_due(test);
 }
 
 static void work_completes_despite_frequent_steps(struct kunit *test)
@@ -486,12 +407,7 @@ static void random_steps_match_model(struct kunit *test)
 
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_back_moves_no_node),
-	KUNIT_CASE(step_forward_changes_nothing),
-	KUNIT_CASE(bucket_holds_two_turns_after_step_back),
-	KUNIT_CASE(exact_deadline_decides_in_current_tick),
 	KUNIT_CASE(passed_nodes_are_due_in_order_after_step_back),
-	KUNIT_CASE(step_cancels_timers_added_before),
-	KUNIT_CASE(step_forward_cancels_passed_timers),
 	KUNIT_CASE(work_completes_despite_frequent_steps),
 	KUNIT_CASE(emptied_base_has_no_timers),
 	KUNIT_CASE(emptying_a_base_cancels_nothing),

@@ -59,15 +59,6 @@ static unsigned int drain(struct kunit *test, u64 now)
 	return nr;
 }
 
-static void empty_queue_has_no_expiry(struct kunit *test)
-{
-	queue_start(test, 64, 0);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
-	KUNIT_EXPECT_FALSE(test, queue_advance(&queue, 1000000, BUDGET));
-	KUNIT_EXPECT_NULL(test, twheel_queue_pop(&queue));
-	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000000);
-}
-
 static void empty_buckets(struct kunit *test, unsigned int nr)
 {
 	static struct twheel_node node;
@@ -95,18 +86,6 @@ static void emptied_buckets_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000);
 }
 
-static void node_is_due_at_its_tick_and_not_before(struct kunit *test)
-{
-	struct twheel_node node;
-
-	queue_start(test, 64, 0);
-	add(test, &node, 5000);
-	KUNIT_EXPECT_EQ(test, drain(test, 4999), 0);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 5000);
-	KUNIT_EXPECT_EQ(test, drain(test, 5000), 1);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
-}
-
 static void node_for_passed_tick_is_due_at_once(struct kunit *test)
 {
 	struct twheel_node nodes[3];
@@ -119,88 +98,6 @@ static void node_for_passed_tick_is_due_at_once(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[0]);
 	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[1]);
 	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[2]);
-}
-
-static void node_without_tick_is_never_due(struct kunit *test)
-{
-	struct twheel_node never, last;
-
-	queue_start(test, 64, 0);
-	add(test, &never, TWHEEL_TICK_NEVER);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
-	add(test, &last, TWHEEL_TICK_NEVER - 1);
-	KUNIT_EXPECT_EQ(test, drain(test, TWHEEL_TICK_NEVER - 1), 1);
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 1);
-	twheel_queue_del(&queue, &never);
-}
-
-/* Tick of 1 ms, 20 slots: a node for 450 moves at 400 and at 440, and expires at 450. */
-static void node_moves_from_bucket_to_bucket(struct kunit *test)
-{
-	struct twheel_node node;
-
-	queue_start(test, 20, 0);
-	add(test, &node, 450);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 400);
-	KUNIT_EXPECT_EQ(test, drain(test, 400), 0);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 440);
-	KUNIT_EXPECT_EQ(test, drain(test, 440), 0);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 450);
-	KUNIT_EXPECT_EQ(test, drain(test, 450), 1);
-}
-
-/* Tick of 100 ms, 512 slots: 51,250 ms is rounded up to tick 513, in the second turn. */
-static void node_expires_after_full_turn(struct kunit *test)
-{
-	struct twheel_node node;
-
-	queue_start(test, 512, 0);
-	add(test, &node, 513);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 512);
-	KUNIT_EXPECT_EQ(test, drain(test, 512), 0);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 513);
-	KUNIT_EXPECT_EQ(test, drain(test, 513), 1);
-}
-
-static void deleted_node_does_not_expire(struct kunit *test)
-{
-	struct twheel_node near, far;
-
-	queue_start(test, 64, 0);
-	add(test, &near, 10);
-	add(test, &far, 100000);
-	twheel_queue_del(&queue, &near);
-	twheel_queue_del(&queue, &far);
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
-	KUNIT_EXPECT_EQ(test, drain(test, 1000000), 0);
-}
-
-static void deleted_node_costs_one_wakeup(struct kunit *test)
-{
-	struct twheel_node node;
-	u64 next;
-
-	queue_start(test, 64, 0);
-	add(test, &node, 100000);
-	twheel_queue_del(&queue, &node);
-	next = twheel_queue_next(&queue);
-	KUNIT_EXPECT_NE(test, next, TWHEEL_TICK_NEVER);
-	KUNIT_EXPECT_EQ(test, drain(test, next), 0);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
-}
-
-static void far_node_costs_one_wakeup_per_level(struct kunit *test)
-{
-	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
-	struct twheel_node node;
-	unsigned int wakeups = 0;
-
-	queue_start(test, 64, 12345);
-	add(test, &node, 12345 + 10 * year);
-	while (!drain(test, twheel_queue_next(&queue)))
-		wakeups++;
-	KUNIT_EXPECT_EQ(test, queue.wheel.now, 12345 + 10 * year);
-	KUNIT_EXPECT_LE(test, wakeups + 1, queue.wheel.nr_levels);
 }
 
 static void idle_queue_is_forwarded(struct kunit *test)
@@ -220,25 +117,6 @@ static void idle_queue_is_forwarded(struct kunit *test)
 	twheel_queue_forward(&queue, 1000000);
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000009);
 	KUNIT_EXPECT_EQ(test, drain(test, 1000050), 2);
-}
-
-/* After a stall of ten years the work depends on the due nodes, not on the passed ticks. */
-static void work_after_stall_depends_on_due_nodes(struct kunit *test)
-{
-	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
-	struct twheel_node nodes[8];
-	unsigned int i, calls = 0;
-
-	queue_start(test, 64, 0);
-	for (i = 0; i < ARRAY_SIZE(nodes); i++)
-		add(test, &nodes[i], 10 + i * year);
-	while (queue_advance(&queue, 10 * year, BUDGET)) {
-		while (twheel_queue_pop(&queue))
-			i--;
-		calls++;
-	}
-	KUNIT_EXPECT_EQ(test, i, 0);
-	KUNIT_EXPECT_LE(test, calls, ARRAY_SIZE(nodes));
 }
 
 #define NR_MANY	10000
@@ -289,24 +167,6 @@ static void nodes_are_added_and_deleted_between_chunks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, 128), 1);
 	KUNIT_EXPECT_EQ(test, drain(test, 129), NR_MANY / 2);
 	KUNIT_EXPECT_EQ(test, drain(test, 130), 1);
-}
-
-/* Without memory the queue needs more wakeups, but no node is early or late. */
-static void expiry_is_exact_without_memory_for_levels(struct kunit *test)
-{
-	struct twheel_node near, far;
-	unsigned int wakeups = 0;
-
-	queue_start(test, 64, 0);
-	lacks_memory = true;
-	add(test, &near, 63);
-	add(test, &far, 5000);
-	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
-	KUNIT_EXPECT_EQ(test, drain(test, 63), 1);
-	while (!drain(test, twheel_queue_next(&queue)))
-		wakeups++;
-	KUNIT_EXPECT_EQ(test, queue.wheel.now, 5000);
-	KUNIT_EXPECT_EQ(test, wakeups, 5000 / 63 - 1);
 }
 
 /*
@@ -474,22 +334,12 @@ static void queue_matches_model_with_little_memory(struct kunit *test)
 }
 
 static struct kunit_case queue_cases[] = {
-	KUNIT_CASE(empty_queue_has_no_expiry),
 	KUNIT_CASE(emptied_buckets_count),
-	KUNIT_CASE(node_is_due_at_its_tick_and_not_before),
 	KUNIT_CASE(node_for_passed_tick_is_due_at_once),
-	KUNIT_CASE(node_without_tick_is_never_due),
-	KUNIT_CASE(node_moves_from_bucket_to_bucket),
-	KUNIT_CASE(node_expires_after_full_turn),
-	KUNIT_CASE(deleted_node_does_not_expire),
-	KUNIT_CASE(deleted_node_costs_one_wakeup),
-	KUNIT_CASE(far_node_costs_one_wakeup_per_level),
 	KUNIT_CASE(idle_queue_is_forwarded),
-	KUNIT_CASE(work_after_stall_depends_on_due_nodes),
 	KUNIT_CASE(many_nodes_cascade_in_bounded_chunks),
 	KUNIT_CASE(nodes_are_added_and_deleted_between_chunks),
 	KUNIT_CASE(queue_is_emptied_step_by_step),
-	KUNIT_CASE(expiry_is_exact_without_memory_for_levels),
 	KUNIT_CASE_PARAM(queue_matches_model, slots_gen_params),
 	KUNIT_CASE_PARAM(queue_matches_model_with_little_memory, slots_gen_params),
 	{}

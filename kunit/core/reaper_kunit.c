@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the reaper: when and how often it wakes up.
+ * KUnit tests for the reaper: rounding, levels that are missing, and its end. timer_idle_kunit.c
+ * counts wakeups, and timer_stall_kunit.c has stalls.
  *
  * The tests use a shard directly, without the timer layer above it. timer_kunit.c tests
  * the locking and the return values of timers.
  */
 #include <kunit/test.h>
-#include <linux/minmax.h>
-#include <linux/slab.h>
 #include <linux/time64.h>
 
 #include "../../twheel/core/twheel.h"
@@ -112,63 +111,9 @@ static void coarse_wheel_is_late_by_one_tick_at_most(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, far.fired / tick_ns, start / tick_ns + 513);
 }
 
-static void idle_reaper_sleeps(struct kunit *test)
-{
-	u64 before = shard->wakeups;
-
-	vtime_sleep(100 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, shard->wakeups, before);
-}
-
-static void near_timer_costs_one_wakeup(struct kunit *test)
-{
-	u64 before = shard->wakeups;
-	static struct probe probe;
-
-	probe_add(&probe, ktime_get_ns() + 5 * NSEC_PER_MSEC);
-	vtime_sleep(20 * NSEC_PER_MSEC);
-	expect_on_time(test, &probe);
-	KUNIT_EXPECT_EQ(test, shard->wakeups, before + 1);
-}
-
-static void timers_of_one_tick_share_wakeup(struct kunit *test)
-{
-	u64 tick = (ktime_get_ns() / TICK_NS + 10) * TICK_NS;
-	u64 before = shard->wakeups;
-	static struct probe probes[10];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		probe_add(&probes[i], tick - i);
-	vtime_sleep(20 * NSEC_PER_MSEC);
-	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		expect_on_time(test, &probes[i]);
-	KUNIT_EXPECT_EQ(test, shard->wakeups, before + 1);
-}
-
 static struct twheel_queue *shard_queue(void)
 {
 	return &shard->base[TWHEEL_BASE_REAPER].queue;
-}
-
-static void grow_to(struct kunit *test, unsigned int nr_levels)
-{
-	spin_lock_irq(&shard->lock);
-	while (shard_queue()->wheel.nr_levels < nr_levels)
-		KUNIT_EXPECT_EQ(test, twheel_wheel_add_level(&shard_queue()->wheel, GFP_ATOMIC), 0);
-	spin_unlock_irq(&shard->lock);
-}
-
-static void far_timer_costs_one_wakeup_per_level(struct kunit *test)
-{
-	u64 before = shard->wakeups;
-	static struct probe probe;
-
-	grow_to(test, 4);
-	probe_add(&probe, ktime_get_ns() + 290 * NSEC_PER_SEC);
-	vtime_sleep(291 * NSEC_PER_SEC);
-	expect_on_time(test, &probe);
-	KUNIT_EXPECT_LE(test, shard->wakeups, before + 4);
 }
 
 /* An earlier add found no memory for levels. The reaper allocates them. */
@@ -183,62 +128,6 @@ static void reaper_adds_levels_that_a_wheel_lacks(struct kunit *test)
 	expect_on_time(test, &probe);
 	KUNIT_EXPECT_EQ(test, shard_queue()->wheel.nr_levels, 3);
 	KUNIT_EXPECT_LE(test, shard->wakeups, before + 8);
-}
-
-static void earlier_timer_reprograms_alarm(struct kunit *test)
-{
-	static struct probe late, early;
-
-	probe_add(&late, ktime_get_ns() + 60 * NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	probe_add(&early, ktime_get_ns() + 3 * NSEC_PER_MSEC);
-	vtime_sleep(10 * NSEC_PER_MSEC);
-	expect_on_time(test, &early);
-	KUNIT_EXPECT_EQ(test, late.nr_fired, 0);
-	vtime_sleep(60 * NSEC_PER_SEC);
-	expect_on_time(test, &late);
-}
-
-static void past_deadline_fires_at_once(struct kunit *test)
-{
-	static struct probe probe;
-
-	probe_add(&probe, 0);
-	vtime_sleep(10 * VTIME_SLOP_NS);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-	KUNIT_EXPECT_LE(test, probe.fired, ktime_get_ns() - 9 * VTIME_SLOP_NS);
-}
-
-/* A callback that takes minutes stalls its shard. */
-static void stall(struct twheel_timer *timer)
-{
-	vtime_sleep(250 * NSEC_PER_SEC);
-	probe_fired(timer);
-}
-
-static void due_timers_fire_in_order_after_stall(struct kunit *test)
-{
-	u64 now = ktime_get_ns(), before = shard->wakeups;
-	static struct probe staller, probes[50];
-	unsigned int i;
-
-	grow_to(test, 4);
-	probe_add(&staller, now + NSEC_PER_MSEC);
-	staller.timer.fn = stall;
-	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		probe_add(&probes[i], now + (1 + i * 7 % 50) * 4 * NSEC_PER_SEC);
-	vtime_sleep(251 * NSEC_PER_SEC);
-
-	KUNIT_EXPECT_EQ(test, staller.nr_fired, 1);
-	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
-		if (probes[i].deadline < probes[(i + 1) % 50].deadline)
-			KUNIT_EXPECT_LT(test, probes[i].fired, probes[(i + 1) % 50].fired);
-		else
-			KUNIT_EXPECT_GT(test, probes[i].fired, probes[(i + 1) % 50].fired);
-	}
-	/* One wakeup is for the stalling timer. The sleep in its callback does not count. */
-	KUNIT_EXPECT_LE(test, shard->wakeups, before + 2);
 }
 
 static void stopped_reaper_leaves_no_alarm(struct kunit *test)
@@ -261,14 +150,7 @@ static void stopped_reaper_leaves_no_alarm(struct kunit *test)
 static struct kunit_case reaper_cases[] = {
 	KUNIT_CASE(deadlines_are_rounded_up_to_tick),
 	KUNIT_CASE(coarse_wheel_is_late_by_one_tick_at_most),
-	KUNIT_CASE(idle_reaper_sleeps),
-	KUNIT_CASE(near_timer_costs_one_wakeup),
-	KUNIT_CASE(timers_of_one_tick_share_wakeup),
-	KUNIT_CASE(far_timer_costs_one_wakeup_per_level),
 	KUNIT_CASE(reaper_adds_levels_that_a_wheel_lacks),
-	KUNIT_CASE(earlier_timer_reprograms_alarm),
-	KUNIT_CASE(past_deadline_fires_at_once),
-	KUNIT_CASE(due_timers_fire_in_order_after_stall),
 	KUNIT_CASE(stopped_reaper_leaves_no_alarm),
 	{}
 };

@@ -2,7 +2,6 @@
 /*
  * KUnit tests for wheels: creation, counters and stop.
  */
-#include <linux/err.h>
 #include <linux/time64.h>
 
 #include "../stats.h"
@@ -99,23 +98,6 @@ static void rearm_during_stop_returns_eshutdown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, second.cancelled, -ESHUTDOWN);
 }
 
-/* The callback re-arms its timer, which fails once the wheel is stopped. */
-static void stop_waits_for_running_callback(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	probe.takes_ns = NSEC_PER_SEC;
-	probe.again = UINT_MAX;
-	timer_probe_add(&probe, NSEC_PER_MSEC);
-	vtime_sleep(NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_TRUE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 0);
-	KUNIT_EXPECT_FALSE(test, probe.running);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-}
-
 static void counters_add_up(struct kunit *test)
 {
 	static struct timer_probe fires, far, never;
@@ -196,30 +178,13 @@ static void lateness_of_half_a_minute_is_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).late[TWHEEL_LATE_BUCKETS - 1], 1);
 }
 
-static void create_with_invalid_config_returns_einval(struct kunit *test)
-{
-	static const struct twheel_config bad[] = {
-		{ .tick_ns = 999 },
-		{ .tick_ns = 10 * NSEC_PER_SEC + 1 },
-		{ .slots = 1 },
-		{ .slots = 1025 },
-		{ .shards = 1025 },
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(twheel_create(&bad[i])), -EINVAL);
-}
-
 static struct kunit_case shards_cases[] = {
 	KUNIT_CASE(stop_hands_back_pending_timers),
 	KUNIT_CASE(stopped_wheel_refuses_timers),
 	KUNIT_CASE(rearm_during_stop_returns_eshutdown),
-	KUNIT_CASE(stop_waits_for_running_callback),
 	KUNIT_CASE(counters_add_up),
 	KUNIT_CASE(lateness_is_counted),
 	KUNIT_CASE(lateness_of_half_a_minute_is_counted),
-	KUNIT_CASE(create_with_invalid_config_returns_einval),
 	{}
 };
 

@@ -109,17 +109,6 @@ static void clock_exit(struct kunit *test)
 	clock_move(test, -moved);
 }
 
-static void deadlines_use_clock_of_wheel(struct kunit *test)
-{
-	static struct clock_probe probe;
-
-	clock_probe_init(&probe, 0);
-	KUNIT_EXPECT_GE(test, twheel_now(wheel), 2000000000 * NSEC_PER_SEC);
-	add_in(test, &probe, NSEC_PER_SEC);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_on_time(test, &probe);
-}
-
 /* Only the wheel of the suite is in use. An emptied bucket is still there. */
 static void expect_unwatched(struct kunit *test)
 {
@@ -158,78 +147,9 @@ static void idle_wheel_does_not_watch_the_clock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.error, -ECANCELED);
 }
 
-static void boottime_wheel_fires_on_time(struct kunit *test)
-{
-	static struct clock_probe probe;
-
-	twheel_destroy(wheel);
-	clock_start(test, TWHEEL_CLOCK_BOOTTIME);
-	clock_probe_init(&probe, 0);
-	add_at(test, &probe, ktime_get_boottime_ns() + NSEC_PER_SEC);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_on_time(test, &probe);
-}
-
-static void step_forward_fires_passed_timers(struct kunit *test)
-{
-	static struct clock_probe passed, ahead;
-	u64 now;
-
-	clock_probe_init(&passed, 0);
-	clock_probe_init(&ahead, 0);
-	add_in(test, &passed, 3000 * NSEC_PER_SEC);
-	add_in(test, &ahead, 3660 * NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	now = twheel_now(wheel) + 3600 * NSEC_PER_SEC;
-	clock_move(test, 3600 * NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, passed.nr_fired, 1);
-	KUNIT_EXPECT_GE(test, passed.fired, now);
-	KUNIT_EXPECT_LE(test, passed.fired, now + NOTICE_NS);
-	KUNIT_EXPECT_EQ(test, ahead.nr_fired, 0);
-	vtime_sleep(61 * NSEC_PER_SEC);
-	expect_on_time(test, &ahead);
-}
-
-static void step_back_delays_pending_timers(struct kunit *test)
-{
-	static struct clock_probe probe;
-
-	clock_probe_init(&probe, 0);
-	add_in(test, &probe, 10 * NSEC_PER_SEC);
-	vtime_sleep(9 * NSEC_PER_SEC);
-	clock_move(test, -60 * (s64)NSEC_PER_SEC);
-	vtime_sleep(60 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_on_time(test, &probe);
-}
-
 static void sleep_a_second(struct twheel_timer *timer)
 {
 	vtime_sleep(NSEC_PER_SEC);
-}
-
-/* The wheel is at 10 s and the clock at -50 s, so a deadline at 5 s has not passed. */
-static void no_timer_is_early_after_step_back(struct kunit *test)
-{
-	static struct clock_probe first, between, past;
-	u64 start = twheel_now(wheel);
-
-	clock_probe_init(&first, 0);
-	clock_probe_init(&between, 0);
-	clock_probe_init(&past, 0);
-	add_at(test, &first, start + 10 * NSEC_PER_SEC);
-	vtime_sleep(11 * NSEC_PER_SEC);
-	expect_on_time(test, &first);
-	clock_move(test, -61 * (s64)NSEC_PER_SEC);
-	add_at(test, &between, start + 5 * NSEC_PER_SEC);
-	add_at(test, &past, start - 100 * NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, past.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, between.nr_fired, 0);
-	vtime_sleep(60 * NSEC_PER_SEC);
-	expect_on_time(test, &between);
 }
 
 /* The first of more steps than TWHEEL_WALL_STEPS goes back. The wheel is at 10 s. */
@@ -252,26 +172,6 @@ static void step_back_before_many_steps_is_noticed(struct kunit *test)
 	local_irq_enable();
 	vtime_sleep(60 * NSEC_PER_SEC);
 	expect_on_time(test, &between);
-}
-
-/* The reaper is busy while the timers are added and the clock is set. */
-static void due_timers_fire_after_step_back(struct kunit *test)
-{
-	static struct clock_probe past[100];
-	static struct twheel_timer busy;
-	unsigned int i;
-
-	twheel_timer_init(&busy, wheel, sleep_a_second);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
-	vtime_sleep(NSEC_PER_SEC / 2);
-	for (i = 0; i < ARRAY_SIZE(past); i++) {
-		clock_probe_init(&past[i], 0);
-		add_at(test, &past[i], 0);
-	}
-	clock_move(test, -60 * (s64)NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	for (i = 0; i < ARRAY_SIZE(past); i++)
-		KUNIT_EXPECT_EQ(test, past[i].nr_fired, 1);
 }
 
 /*
@@ -317,38 +217,6 @@ static void keep_busy(struct kunit *test, struct clock_probe *busy)
 	busy->takes_ns = 50 * NSEC_PER_MSEC;
 	add_at(test, busy, 0);
 	vtime_sleep(NSEC_PER_MSEC);
-}
-
-/* The deadlines have passed while the reaper was busy, the last one by less than a tick. */
-static void passed_deadlines_fire_after_step_back(struct kunit *test)
-{
-	static struct clock_probe busy, due[10], later, added;
-	unsigned int i;
-	u64 last = 0;
-
-	keep_busy(test, &busy);
-	for (i = 0; i < ARRAY_SIZE(due); i++) {
-		clock_probe_init(&due[i], 0);
-		add_in(test, &due[i], (10 - i) * NSEC_PER_MSEC / 2);
-		last = max(last, due[i].deadline);
-	}
-	clock_probe_init(&later, 0);
-	clock_probe_init(&added, 0);
-	add_at(test, &later, last + 2 * twheel_tick_ns(wheel));
-	while (twheel_now(wheel) < last)
-		cpu_relax();
-	clock_move(test, -3600 * (s64)NSEC_PER_SEC);
-	add_in(test, &added, 2 * NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	for (i = 0; i < ARRAY_SIZE(due); i++) {
-		KUNIT_EXPECT_EQ(test, due[i].nr_fired, 1);
-		KUNIT_EXPECT_EQ(test, due[i].error, 0);
-	}
-	KUNIT_EXPECT_EQ(test, later.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, added.nr_fired, 0);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_on_time(test, &added);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&later.timer), 0);
 }
 
 /* The alarm is set for the tick after the deadline, and the clock shows the deadline before it. */
@@ -449,30 +317,6 @@ static void rearm_does_not_hide_step(struct kunit *test)
 		vtime_sleep(2 * NSEC_PER_SEC);
 		KUNIT_EXPECT_EQ(test, probe.nr_fired, 2);
 		KUNIT_EXPECT_EQ(test, probe.error, 0);
-	}
-}
-
-/* The timers stay in their buckets when the clock is set back. */
-static void many_timers_follow_step_back(struct kunit *test)
-{
-	static struct clock_probe probes[1000];
-	u64 start = twheel_now(wheel);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		clock_probe_init(&probes[i], 0);
-		add_at(test, &probes[i], start + (100 + i * 7 % 1000) * NSEC_PER_SEC / 10);
-	}
-	vtime_sleep(NSEC_PER_SEC);
-	clock_move(test, -100 * (s64)NSEC_PER_SEC);
-	for (i = 0; i < ARRAY_SIZE(probes); i += 3)
-		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probes[i].timer), 0);
-	vtime_sleep(220 * NSEC_PER_SEC);
-	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		if (i % 3)
-			expect_on_time(test, &probes[i]);
-		else
-			KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 0);
 	}
 }
 
@@ -704,26 +548,6 @@ static void timer_added_after_cancel_is_not_cancelled(struct kunit *test)
 	}
 }
 
-/* The add itself notices the step, before any timer has been cancelled. */
-static void timer_added_after_step_is_not_cancelled(struct kunit *test)
-{
-	static struct clock_probe before, after;
-
-	clock_probe_init(&before, TWHEEL_TIMER_CANCEL_ON_SET);
-	clock_probe_init(&after, TWHEEL_TIMER_CANCEL_ON_SET);
-	add_in(test, &before, 100 * NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	preempt_disable();
-	clock_move(test, -50 * (s64)NSEC_PER_SEC);
-	add_in(test, &after, NSEC_PER_SEC);
-	preempt_enable();
-	vtime_sleep(NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_EQ(test, before.error, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, after.nr_fired, 0);
-	vtime_sleep(NSEC_PER_SEC);
-	expect_on_time(test, &after);
-}
-
 /* A periodic timer that sets the clock in its first run. */
 static struct {
 	struct twheel_periodic	periodic;
@@ -779,21 +603,13 @@ static void each_clock_has_a_system_wheel(struct kunit *test)
 }
 
 static struct kunit_case clock_cases[] = {
-	KUNIT_CASE(deadlines_use_clock_of_wheel),
 	KUNIT_CASE(idle_wheel_does_not_watch_the_clock),
-	KUNIT_CASE(boottime_wheel_fires_on_time),
-	KUNIT_CASE(step_forward_fires_passed_timers),
-	KUNIT_CASE(step_back_delays_pending_timers),
-	KUNIT_CASE(no_timer_is_early_after_step_back),
 	KUNIT_CASE(step_back_before_many_steps_is_noticed),
-	KUNIT_CASE(due_timers_fire_after_step_back),
 	KUNIT_CASE(step_back_between_two_alarms_stops_no_timer),
-	KUNIT_CASE(passed_deadlines_fire_after_step_back),
 	KUNIT_CASE(deadline_in_current_tick_fires_after_step_back),
 	KUNIT_CASE(late_notice_fires_no_timer_early),
 	KUNIT_CASE(passed_deadline_is_not_cancelled),
 	KUNIT_CASE(rearm_does_not_hide_step),
-	KUNIT_CASE(many_timers_follow_step_back),
 	KUNIT_CASE(step_cancels_cancel_on_set_timers_at_once),
 	KUNIT_CASE(step_undone_at_once_is_noticed),
 	KUNIT_CASE(step_cancels_inline_timer_among_many_slots_at_once),
@@ -801,7 +617,6 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(due_timers_fire_before_cancelled_timers),
 	KUNIT_CASE(expiry_continues_during_repeated_steps),
 	KUNIT_CASE(timer_added_after_cancel_is_not_cancelled),
-	KUNIT_CASE(timer_added_after_step_is_not_cancelled),
 	KUNIT_CASE(step_during_callback_cancels_next_run),
 	KUNIT_CASE(each_clock_has_a_system_wheel),
 	{}

@@ -239,31 +239,6 @@ static void reaper_without_cpu_does_not_delay_inline_timers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ordinary.nr_fired, 1);
 }
 
-static void inline_callback_may_add_own_timer(struct kunit *test)
-{
-	static struct inline_probe probe;
-
-	settle();
-	inline_add(&probe, twheel_deadline(NSEC_PER_SEC));
-	probe.again = 9;
-	vtime_sleep(11 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 10);
-	probe.nr_fired = 1;
-	expect_inline(test, &probe, VTIME_SLOP_NS);
-}
-
-static void inline_timer_can_be_cancelled(struct kunit *test)
-{
-	static struct inline_probe probe;
-
-	settle();
-	inline_add(&probe, twheel_deadline(NSEC_PER_SEC));
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), -EALREADY);
-}
-
 static struct kunit_case inline_cases[] = {
 	KUNIT_CASE(inline_callback_wakes_no_reaper),
 	KUNIT_CASE(far_inline_timer_fires_on_time),
@@ -274,8 +249,6 @@ static struct kunit_case inline_cases[] = {
 	KUNIT_CASE(ordinary_timers_do_not_delay_inline_timers),
 	KUNIT_CASE(busy_reaper_does_not_delay_inline_timers),
 	KUNIT_CASE(reaper_without_cpu_does_not_delay_inline_timers),
-	KUNIT_CASE(inline_callback_may_add_own_timer),
-	KUNIT_CASE(inline_timer_can_be_cancelled),
 	{}
 };
 
@@ -375,60 +348,6 @@ static void slow_work_delays_no_timer(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, probe.running);
 }
 
-static void cancel_of_work_returns_its_state(struct kunit *test)
-{
-	static struct work_probe pending, running, queued;
-
-	work_probe_init(&pending);
-	work_probe_init(&running);
-	work_probe_init(&queued);
-	/* The workqueue runs one work item at a time. */
-	running.takes_ns = 10 * NSEC_PER_SEC;
-	twheel_work_add(&running.work, 0);
-	vtime_sleep(NSEC_PER_SEC);
-	twheel_work_add(&queued.work, 0);
-	twheel_work_add(&pending.work, twheel_deadline(NSEC_PER_SEC));
-	vtime_sleep(NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&pending.work), 0);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&queued.work), 0);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), -EINPROGRESS);
-	KUNIT_EXPECT_EQ(test, twheel_work_rearm(&running.work, twheel_deadline(NSEC_PER_SEC),
-						TWHEEL_REARM_IF_PENDING), 0);
-	/* The work is pending or queued while its function still runs. */
-	KUNIT_EXPECT_EQ(test, twheel_work_add(&running.work, twheel_deadline(NSEC_PER_SEC)), 0);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), 1);
-	KUNIT_EXPECT_EQ(test, twheel_work_add(&running.work, 0), 0);
-	vtime_sleep(NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), 1);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), -EINPROGRESS);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&running.work), -EALREADY);
-	KUNIT_EXPECT_FALSE(test, running.running);
-	vtime_sleep(10 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, running.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, pending.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, queued.nr_fired, 0);
-}
-
-static void cancel_sync_stops_work_that_adds_itself(struct kunit *test)
-{
-	static struct work_probe probe;
-
-	work_probe_init(&probe);
-	probe.takes_ns = NSEC_PER_SEC;
-	probe.again = UINT_MAX;
-	twheel_work_add(&probe.work, 0);
-	vtime_sleep(9 * NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_TRUE(test, probe.running);
-	/* The add in the work function fails during the cancel. */
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), -EALREADY);
-	KUNIT_EXPECT_FALSE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
-	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, twheel_deadline(10 * NSEC_PER_SEC)), 0);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), 0);
-	vtime_sleep(10 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
-}
-
 /* A thread that cancels work and then adds it again. */
 static int cancel_and_add(void *data)
 {
@@ -471,8 +390,6 @@ static void add_during_cancel_sync_returns_eshutdown(struct kunit *test)
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(work_runs_on_time),
 	KUNIT_CASE(slow_work_delays_no_timer),
-	KUNIT_CASE(cancel_of_work_returns_its_state),
-	KUNIT_CASE(cancel_sync_stops_work_that_adds_itself),
 	KUNIT_CASE(add_during_cancel_sync_returns_eshutdown),
 	{}
 };

@@ -32,39 +32,6 @@ static void timer_fires_once_and_on_time(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
-static void add_of_pending_timer_returns_ebusy(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, NSEC_PER_SEC), 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer, 0), -EBUSY);
-	vtime_sleep(NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, NSEC_PER_MSEC), 0);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 2);
-}
-
-static void rearm_moves_timer_both_ways(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 2);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, 2 * NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 1);
-	vtime_sleep(3 * NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_MSEC, TWHEEL_REARM_ALWAYS), 1);
-	vtime_sleep(10 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-	expect_on_time(test, &probe);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 2);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
-}
-
 static int rearm_in_callback;
 
 static void rearm_if_pending(struct twheel_timer *timer)
@@ -99,38 +66,6 @@ static void rearm_if_pending_does_not_arm_idle_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 2);
 }
 
-/* Arm a timer for two deadlines, in either order. @mode keeps the deadline after @kept. */
-static void expect_rearm_keeps(struct kunit *test, enum twheel_rearm mode, u64 kept)
-{
-	u64 first, second, delays[] = { NSEC_PER_SEC, 2 * NSEC_PER_SEC };
-	static struct timer_probe probe;
-	unsigned int i;
-
-	for (i = 0; i < 2; i++) {
-		timer_probe_init(&probe);
-		first = ktime_get_ns();
-		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[i], mode), 2);
-		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[!i], mode),
-				delays[!i] == kept);
-		second = ktime_get_ns();
-		vtime_sleep(3 * NSEC_PER_SEC);
-		KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-		KUNIT_EXPECT_GE(test, probe.fired, first + kept);
-		KUNIT_EXPECT_LE(test, probe.fired,
-				second + kept + twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);
-	}
-}
-
-static void rearm_if_earlier_keeps_earlier_deadline(struct kunit *test)
-{
-	expect_rearm_keeps(test, TWHEEL_REARM_IF_EARLIER, NSEC_PER_SEC);
-}
-
-static void rearm_if_later_keeps_later_deadline(struct kunit *test)
-{
-	expect_rearm_keeps(test, TWHEEL_REARM_IF_LATER, 2 * NSEC_PER_SEC);
-}
-
 /* A change of the clock goes by exact deadlines. */
 static void conditional_rearm_compares_exact_deadlines(struct kunit *test)
 {
@@ -141,27 +76,14 @@ static void conditional_rearm_compares_exact_deadlines(struct kunit *test)
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer, tick - 1), 0);
 	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick, TWHEEL_REARM_IF_EARLIER), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick - 1, TWHEEL_REARM_IF_EARLIER),
+			0);
 	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick, TWHEEL_REARM_IF_LATER), 1);
 	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick, TWHEEL_REARM_IF_LATER), 0);
 	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick - 1, TWHEEL_REARM_IF_LATER), 0);
 	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick - 1, TWHEEL_REARM_IF_EARLIER),
 			1);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
-}
-
-static void rearm_treats_never_as_latest_deadline(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, TWHEEL_NEVER), 0);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_IF_LATER), 0);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_IF_EARLIER), 1);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-	expect_on_time(test, &probe);
 }
 
 static void rearm_and_sleep(struct twheel_timer *timer)
@@ -186,28 +108,6 @@ static void cancel_of_pending_and_running_timer_returns_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer), -EALREADY);
 	KUNIT_EXPECT_EQ(test, twheel_timer_add(&timer, twheel_deadline(NSEC_PER_SEC)), 0);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer), 0);
-}
-
-static void cancel_returns_state_of_timer(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), -EALREADY);
-	timer_probe_add(&probe, NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), -EALREADY);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-
-	probe.takes_ns = NSEC_PER_SEC;
-	timer_probe_add(&probe, NSEC_PER_MSEC);
-	vtime_sleep(NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), -EINPROGRESS);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), -EALREADY);
-	KUNIT_EXPECT_EQ(test, probe.cancelled, -EINPROGRESS);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
 #define NR_MOMENTS	400
@@ -296,36 +196,6 @@ static void callback_may_cancel_due_timers(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, nr_fired + nr_cancelled, NR_PEERS);
 	KUNIT_EXPECT_GT(test, nr_cancelled, 0);
-}
-
-static void cancel_sync_waits_for_callback(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	timer_probe_add(&probe, NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), -EALREADY);
-
-	probe.takes_ns = NSEC_PER_SEC;
-	timer_probe_add(&probe, NSEC_PER_MSEC);
-	vtime_sleep(NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_TRUE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), -EALREADY);
-	KUNIT_EXPECT_FALSE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-}
-
-static void callback_may_rearm_own_timer(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	probe.again = 9;
-	timer_probe_add(&probe, NSEC_PER_MSEC);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 10);
-	expect_on_time(test, &probe);
 }
 
 /*
@@ -704,20 +574,12 @@ static void largest_deadline_is_accepted(struct kunit *test)
 
 static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(timer_fires_once_and_on_time),
-	KUNIT_CASE(add_of_pending_timer_returns_ebusy),
-	KUNIT_CASE(rearm_moves_timer_both_ways),
 	KUNIT_CASE(rearm_if_pending_does_not_arm_idle_timer),
-	KUNIT_CASE(rearm_if_earlier_keeps_earlier_deadline),
-	KUNIT_CASE(rearm_if_later_keeps_later_deadline),
 	KUNIT_CASE(conditional_rearm_compares_exact_deadlines),
-	KUNIT_CASE(rearm_treats_never_as_latest_deadline),
-	KUNIT_CASE(cancel_returns_state_of_timer),
 	KUNIT_CASE(cancel_of_pending_and_running_timer_returns_one),
 	KUNIT_CASE(either_cancel_or_expiry_wins),
 	KUNIT_CASE(due_timers_can_be_cancelled_during_callback),
 	KUNIT_CASE(callback_may_cancel_due_timers),
-	KUNIT_CASE(cancel_sync_waits_for_callback),
-	KUNIT_CASE(callback_may_rearm_own_timer),
 	KUNIT_CASE(callback_may_rearm_own_timer_for_many_turns),
 	KUNIT_CASE(callback_may_add_another_timer),
 	KUNIT_CASE(failing_callback_does_not_affect_other_timers),

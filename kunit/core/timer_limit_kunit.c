@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for limits, flush, queries of timers and wheels, and reapers that are created on
- * demand.
+ * KUnit tests for the limits on timers and wheels.
  */
 #include <linux/err.h>
-#include <linux/jiffies.h>
-#include <linux/ktime.h>
-#include <linux/slab.h>
 #include <linux/time64.h>
 
 #include "../../twheel/core/twheel.h"
@@ -15,25 +11,6 @@
 #include "timer_probe.h"
 
 #define SECOND	((u64)NSEC_PER_SEC)
-
-static void remaining_time_decreases(struct kunit *test)
-{
-	static struct timer_probe probe;
-	u64 tick = twheel_tick_ns(timer_wheel);
-
-	timer_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, twheel_timer_remaining(&probe.timer), TWHEEL_NEVER);
-	KUNIT_EXPECT_EQ(test, twheel_next(timer_wheel), TWHEEL_NEVER);
-	timer_probe_add(&probe, 100 * SECOND);
-	vtime_sleep(40 * SECOND);
-	KUNIT_EXPECT_LE(test, twheel_timer_remaining(&probe.timer), 60 * SECOND + tick);
-	KUNIT_EXPECT_GE(test, twheel_timer_remaining(&probe.timer), 60 * SECOND - tick);
-	KUNIT_EXPECT_GE(test, twheel_next(timer_wheel), ktime_get_ns());
-	KUNIT_EXPECT_LE(test, twheel_next(timer_wheel), probe.deadline + tick);
-	timer_probe_rearm(&probe, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS);
-	KUNIT_EXPECT_EQ(test, twheel_timer_remaining(&probe.timer), TWHEEL_NEVER);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
-}
 
 static void limited_wheel(struct kunit *test, unsigned int shards, u64 max_pending)
 {
@@ -176,50 +153,11 @@ static void too_many_wheels_return_eusers(struct kunit *test)
 	twheel_destroy(wheels[0]);
 }
 
-static void flush_waits_for_running_callback(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	probe.takes_ns = 10 * SECOND;
-	probe.again = 1;
-	probe.after_ns = 100 * SECOND;
-	timer_probe_add(&probe, 0);
-	vtime_sleep(SECOND);
-	KUNIT_EXPECT_TRUE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, twheel_flush(timer_wheel), 0);
-	KUNIT_EXPECT_FALSE(test, probe.running);
-	/* A flush does not wait for pending timers. */
-	KUNIT_EXPECT_EQ(test, twheel_flush(timer_wheel), 0);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
-}
-
-/* A callback is long if the kernel's tick passes meanwhile. */
-static void slow_callbacks_are_counted(struct kunit *test)
-{
-	static struct timer_probe probes[40];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		timer_probe_init(&probes[i]);
-		if (i == 2 || i == 3 || i == 35)
-			probes[i].takes_ns = 2 * TICK_NSEC;
-		timer_probe_add(&probes[i], SECOND);
-	}
-	vtime_sleep(5 * SECOND);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 40);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 3);
-}
-
 static struct kunit_case limit_cases[] = {
-	KUNIT_CASE(remaining_time_decreases),
 	KUNIT_CASE(full_wheel_returns_enospc),
 	KUNIT_CASE(timer_is_uncharged_before_its_callback),
 	KUNIT_CASE(periodic_timer_is_rearmed_on_full_wheel),
 	KUNIT_CASE(too_many_wheels_return_eusers),
-	KUNIT_CASE(flush_waits_for_running_callback),
-	KUNIT_CASE(slow_callbacks_are_counted),
 	{}
 };
 

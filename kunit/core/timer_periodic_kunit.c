@@ -109,20 +109,6 @@ static void fixed_rate_counts_missed_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel_sync(&probe.periodic), 0);
 }
 
-static void past_first_deadline_causes_one_run(struct kunit *test)
-{
-	static struct periodic_probe probe;
-	u64 now = ktime_get_ns(), start = now - 10 * SECOND + SECOND / 2;
-
-	periodic_probe_init(&probe);
-	twheel_periodic_start(&probe.periodic, start, SECOND, 0, TWHEEL_FIXED_RATE);
-	vtime_sleep_until(now + SECOND);
-	KUNIT_EXPECT_EQ(test, probe.nr_runs, 2);
-	KUNIT_EXPECT_EQ(test, probe.overrun[0], 9);
-	expect_run(test, &probe, 1, start + 10 * SECOND);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
-}
-
 static void fixed_delay_begins_after_callback(struct kunit *test)
 {
 	static struct periodic_probe probe;
@@ -200,61 +186,6 @@ static void callback_may_free_own_timer(struct kunit *test)
 	}
 }
 
-static void cancel_during_run_prevents_further_runs(struct kunit *test)
-{
-	static struct periodic_probe probe;
-	unsigned int repeat;
-
-	for (repeat = TWHEEL_FIXED_RATE; repeat <= TWHEEL_FIXED_DELAY; repeat++) {
-		periodic_probe_init(&probe);
-		probe.takes_ns = 2 * SECOND;
-		twheel_periodic_start(&probe.periodic, 0, SECOND, 0, repeat);
-		vtime_sleep(SECOND);
-		KUNIT_EXPECT_TRUE(test, probe.running);
-		KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), -EINPROGRESS);
-		vtime_sleep(10 * SECOND);
-		KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
-		/* The timer can be started again. */
-		twheel_periodic_start(&probe.periodic, 0, SECOND, 2, repeat);
-		vtime_sleep(10 * SECOND);
-		KUNIT_EXPECT_EQ(test, probe.nr_runs, 3);
-	}
-}
-
-static void start_after_shutdown_returns_eshutdown(struct kunit *test)
-{
-	static struct periodic_probe probe;
-
-	periodic_probe_init(&probe);
-	probe.takes_ns = 2 * SECOND;
-	twheel_periodic_start(&probe.periodic, 0, SECOND, 0, TWHEEL_FIXED_RATE);
-	vtime_sleep(SECOND);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&probe.periodic), -EALREADY);
-	KUNIT_EXPECT_FALSE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 0, SECOND, 0,
-						    TWHEEL_FIXED_RATE), -ESHUTDOWN);
-	vtime_sleep(5 * SECOND);
-	KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
-}
-
-static void invalid_start_is_refused(struct kunit *test)
-{
-	static struct periodic_probe probe;
-
-	periodic_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 0, 0, 0, TWHEEL_FIXED_RATE),
-			-EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 0, SECOND, 0,
-						    TWHEEL_FIXED_DELAY + 1), -EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, TWHEEL_NEVER, SECOND, 0,
-						    TWHEEL_FIXED_RATE), 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 0, SECOND, 0,
-						    TWHEEL_FIXED_RATE), -EBUSY);
-	vtime_sleep(SECOND);
-	KUNIT_EXPECT_EQ(test, probe.nr_runs, 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
-}
-
 /*
  * If the next deadline is past the end of the clock, the timer stays pending but never
  * fires.
@@ -279,14 +210,10 @@ static void deadline_past_end_of_clock_does_not_fire(struct kunit *test)
 static struct kunit_case periodic_cases[] = {
 	KUNIT_CASE(fixed_rate_stays_on_grid),
 	KUNIT_CASE(fixed_rate_counts_missed_runs),
-	KUNIT_CASE(past_first_deadline_causes_one_run),
 	KUNIT_CASE(fixed_delay_begins_after_callback),
 	KUNIT_CASE(timer_stops_after_number_of_runs),
 	KUNIT_CASE(callback_may_cancel_own_timer),
 	KUNIT_CASE(callback_may_free_own_timer),
-	KUNIT_CASE(cancel_during_run_prevents_further_runs),
-	KUNIT_CASE(start_after_shutdown_returns_eshutdown),
-	KUNIT_CASE(invalid_start_is_refused),
 	KUNIT_CASE(deadline_past_end_of_clock_does_not_fire),
 	{}
 };

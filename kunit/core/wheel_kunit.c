@@ -177,16 +177,6 @@ static void every_64_bit_tick_is_reached(struct kunit *test)
 	expect_descent(test, U64_MAX - 1);
 }
 
-/* The default tick of 2^20 ns. */
-static void ten_years_ahead_is_exact(struct kunit *test)
-{
-	const unsigned int *slots = test->param_value;
-	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
-
-	wheel_start(test, *slots, year / 7);
-	expect_descent(test, 10 * year + 1);
-}
-
 static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(current_or_passed_tick_is_due),
 	KUNIT_CASE(placement_of_tick_350),
@@ -197,7 +187,6 @@ static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(levels_are_added_on_demand),
 	KUNIT_CASE(tick_beyond_last_level_uses_last_slot),
 	KUNIT_CASE_PARAM(every_64_bit_tick_is_reached, slots_gen_params),
-	KUNIT_CASE_PARAM(ten_years_ahead_is_exact, slots_gen_params),
 	{}
 };
 

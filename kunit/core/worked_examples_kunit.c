@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The worked examples in articles about hierarchical timing wheels, through the kernel
- * interface: a tick of 1 ms and 20 slots, with a real reaper. wheel_kunit.c and
- * queue_kunit.c test the placement of the timers. These cases test when they cascade, by
- * the counter of moves.
+ * interface: a tick of 1 ms and 20 slots, with a real reaper. wheel_kunit.c tests the placement of
+ * the timers. These cases test when they cascade, by the counter of moves.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
