@@ -117,6 +117,7 @@ static void resize_step(struct kunit *test, struct rnd_state *random)
 {
 	if (next_size && key_resize_step(test, next_size)) {
 		nr_steps++;
+		check_all_keys(test);
 		return;
 	}
 	next_size = TWHEEL_SEGMENT + random_below(random, random_below(random, 2) ? 100 : 2000);
@@ -137,8 +138,6 @@ static void random_watches_match_array(struct kunit *test)
 		/* A check takes as long as hundreds of steps. */
 		if (step % 64 == 0)
 			check_key(test, number);
-		if (step % 1000 == 0)
-			check_all_keys(test);
 		if (test->status == KUNIT_FAILURE)
 			break;
 	}

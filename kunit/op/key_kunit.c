@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the key table: rings of watches, and the buckets that hold
- * the first watch of each ring.
+ * KUnit tests for the key table: the buckets that hold the first watch of each ring.
+ * key_model_kunit.c tests the rings and the look-up during a resize.
  *
  * There are no operations here, and the resize work item is replaced by a stub. The test
  * splits and merges buckets itself and can check the table between any two steps.
@@ -9,102 +9,10 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "../random.h"
 #include "key_probe.h"
 
-#define NR_RING		5
 #define NR_CHAIN	(TWHEEL_KEY_SLOTS + 4)
 #define NR_MANY		20000
-#define NR_MOVED	700
-
-static struct twheel_watch ring[NR_RING];
-
-/* Link all watches of the ring and store pointers to them in link order. */
-static void watch_ring(struct twheel_watch **watches, u64 number)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_RING; i++) {
-		key_watch(&ring[i], number);
-		watches[i] = &ring[i];
-	}
-}
-
-static void unlink_nth(struct twheel_watch **watches, unsigned int *nr, unsigned int i)
-{
-	key_unwatch(watches[i]);
-	--*nr;
-	memmove(&watches[i], &watches[i + 1], (*nr - i) * sizeof(*watches));
-}
-
-static void watches_stay_in_link_order(struct kunit *test)
-{
-	struct twheel_watch *watches[NR_RING];
-	unsigned int nr = NR_RING;
-
-	watch_ring(watches, 1);
-	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), 1);
-	expect_ring(test, 1, watches, nr);
-	while (nr) {
-		unlink_nth(watches, &nr, nr - 1);
-		expect_ring(test, 1, watches, nr);
-	}
-}
-
-static void unlink_keeps_order_of_other_watches(struct kunit *test)
-{
-	struct twheel_watch *watches[NR_RING];
-	unsigned int first, second, nr;
-
-	for (first = 0; first < NR_RING; first++) {
-		for (second = 0; second < NR_RING - 1; second++) {
-			nr = NR_RING;
-			watch_ring(watches, 1);
-			unlink_nth(watches, &nr, first);
-			expect_ring(test, 1, watches, nr);
-			unlink_nth(watches, &nr, second);
-			expect_ring(test, 1, watches, nr);
-			while (nr)
-				unlink_nth(watches, &nr, 0);
-			expect_ring(test, 1, watches, nr);
-		}
-	}
-}
-
-static void relinked_watch_is_last(struct kunit *test)
-{
-	struct twheel_watch *watches[NR_RING], *again;
-	unsigned int i, nr = NR_RING;
-
-	watch_ring(watches, 1);
-	for (i = 0; i < 2 * NR_RING; i++) {
-		again = watches[0];
-		unlink_nth(watches, &nr, 0);
-		KUNIT_EXPECT_FALSE(test, twheel_watch_is_linked(again));
-		KUNIT_EXPECT_FALSE(test, twheel_watch_is_first(again));
-		key_watch(again, 1);
-		watches[nr++] = again;
-		expect_ring(test, 1, watches, nr);
-	}
-	while (nr)
-		unlink_nth(watches, &nr, 0);
-}
-
-static void last_unlink_removes_key(struct kunit *test)
-{
-	struct twheel_watch watch[2];
-
-	KUNIT_EXPECT_PTR_EQ(test, key_first(1), NULL);
-	key_watch(&watch[0], 1);
-	key_watch(&watch[1], 1);
-	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), 1);
-	key_unwatch(&watch[0]);
-	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), 1);
-	KUNIT_EXPECT_PTR_EQ(test, key_first(1), &watch[1]);
-	key_unwatch(&watch[1]);
-	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), 0);
-	KUNIT_EXPECT_PTR_EQ(test, key_first(1), NULL);
-}
 
 static void both_words_identify_key(struct kunit *test)
 {
@@ -203,64 +111,6 @@ static void buckets_scale_with_number_of_keys(struct kunit *test)
 	kvfree(watch);
 }
 
-/*
- * Resize the table to @size buckets. Between any two steps, look up all keys, and let each key
- * lose its first watch or be removed and added again.
- */
-static void expect_found_during_resize(struct kunit *test, struct twheel_watch (*watch)[2],
-				       unsigned int nr, u32 size)
-{
-	unsigned int i, steps = 0, first = 0;
-	struct twheel_watch *watches[2];
-
-	while (key_resize_step(test, size)) {
-		/* Moved as well as unmoved keys. */
-		for (i = 0; i < nr; i++) {
-			watches[0] = &watch[i][first];
-			watches[1] = &watch[i][!first];
-			expect_ring(test, i, watches, 2);
-			key_unwatch(watches[0]);
-			expect_ring(test, i, &watches[1], 1);
-			if (i % 3 == 0) {
-				key_unwatch(watches[1]);
-				expect_ring(test, i, watches, 0);
-				key_watch(watches[1], i);
-			}
-			key_watch(watches[0], i);
-		}
-		first = !first;
-		KUNIT_ASSERT_EQ(test, keys_found(&key_table), nr);
-		KUNIT_ASSERT_EQ(test, twheel_keys_count(&key_table), nr);
-		steps++;
-	}
-	KUNIT_EXPECT_EQ(test, key_table.size, size);
-	KUNIT_EXPECT_GE(test, steps, 8);
-	/* Restore the original order of the watches. */
-	for (i = 0; first && i < nr; i++) {
-		key_unwatch(&watch[i][0]);
-		key_unwatch(&watch[i][1]);
-		key_watch(&watch[i][0], i);
-		key_watch(&watch[i][1], i);
-	}
-}
-
-static void keys_are_found_during_resize(struct kunit *test)
-{
-	struct twheel_watch (*watch)[2] = kvcalloc(NR_MOVED, sizeof(*watch), GFP_KERNEL);
-	unsigned int i, few = NR_MOVED / 20;
-
-	KUNIT_ASSERT_NOT_NULL(test, watch);
-	for (i = 0; i < 2 * NR_MOVED; i++)
-		key_watch(&watch[i / 2][i % 2], i / 2);
-	expect_found_during_resize(test, watch, NR_MOVED, 401);
-	for (i = 2 * few; i < 2 * NR_MOVED; i++)
-		key_unwatch(&watch[i / 2][i % 2]);
-	expect_found_during_resize(test, watch, few, TWHEEL_SEGMENT);
-	for (i = 0; i < 2 * few; i++)
-		key_unwatch(&watch[i / 2][i % 2]);
-	kvfree(watch);
-}
-
 /* Enough buckets for two levels of nodes */
 #define NR_BUCKETS	(BIT(TWHEEL_SEGMENT_SHIFT + TWHEEL_NODE_SHIFT) + 3 * TWHEEL_SEGMENT)
 
@@ -339,14 +189,9 @@ static void full_buckets_are_split_one_by_one(struct kunit *test)
 }
 
 static struct kunit_case key_cases[] = {
-	KUNIT_CASE(watches_stay_in_link_order),
-	KUNIT_CASE(unlink_keeps_order_of_other_watches),
-	KUNIT_CASE(relinked_watch_is_last),
-	KUNIT_CASE(last_unlink_removes_key),
 	KUNIT_CASE(both_words_identify_key),
 	KUNIT_CASE(next_watch_replaces_first),
 	KUNIT_CASE(buckets_scale_with_number_of_keys),
-	KUNIT_CASE(keys_are_found_during_resize),
 	KUNIT_CASE(buckets_know_their_keys),
 	KUNIT_CASE(full_buckets_are_split_one_by_one),
 	{}
