@@ -157,7 +157,8 @@ static void call_complete(struct op_model *model, struct op_model_op *m)
 
 static void call_complete_error(struct op_model *model, struct op_model_op *m)
 {
-	int error = 1 - (int)random_below(&model->random, MAX_ERRNO + 3);
+	static const int errors[] = { 1, 0, -1, -EIO, -MAX_ERRNO, -MAX_ERRNO - 1 };
+	int error = errors[random_below(&model->random, ARRAY_SIZE(errors))];
 	bool bad = error >= 0 || error < -MAX_ERRNO;
 	int err = bad ? -EINVAL : pending_error(m);
 

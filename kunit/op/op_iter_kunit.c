@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests for the iterator over pending operations while operations are
- * added and end, and for the reported progress.
+ * added and end, and for the buffer of the reported keys.
  */
 #include <linux/bits.h>
-#include <linux/slab.h>
-#include <linux/time64.h>
 
-#include "../vtime.h"
 #include "op_probe.h"
 
 #define MANY	100
@@ -23,48 +20,6 @@ static struct probe *next(struct twheel_op_iter *iter)
 	struct twheel_op *op = twheel_op_iter_next(iter);
 
 	return op ? container_of(op, struct probe, op) : NULL;
-}
-
-static void empty_purgatory_returns_null(struct kunit *test)
-{
-	struct twheel_op_iter iter;
-
-	twheel_op_iter_start(&iter, probe_purgatory);
-	KUNIT_EXPECT_NULL(test, next(&iter));
-	KUNIT_EXPECT_NULL(test, next(&iter));
-	twheel_op_iter_end(&iter);
-
-	/* Ending an iteration does not remove the operation. */
-	add_pending(test);
-	twheel_op_iter_start(&iter, probe_purgatory);
-	twheel_op_iter_end(&iter);
-	twheel_op_iter_start(&iter, probe_purgatory);
-	KUNIT_EXPECT_NOT_NULL(test, next(&iter));
-	twheel_op_iter_end(&iter);
-}
-
-/* @order is reused here to count how often each operation was seen. */
-static void each_pending_op_is_seen_once(struct kunit *test)
-{
-	struct probe *probes[MANY], *probe;
-	struct twheel_op_iter iter;
-	unsigned int i, nr = 0;
-
-	for (i = 0; i < MANY; i++)
-		probes[i] = add_pending(test);
-	for (i = 0; i < MANY; i += 10)
-		KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probes[i]->op), 0);
-	for (i = 0; i < MANY; i++)
-		probes[i]->order = 0;
-	twheel_op_iter_start(&iter, probe_purgatory);
-	while ((probe = next(&iter))) {
-		probe->order++;
-		nr++;
-	}
-	twheel_op_iter_end(&iter);
-	KUNIT_EXPECT_EQ(test, nr, MANY - MANY / 10);
-	for (i = 0; i < MANY; i++)
-		KUNIT_EXPECT_EQ(test, probes[i]->order, !!(i % 10));
 }
 
 /*
@@ -103,24 +58,16 @@ static void iterate_with(struct kunit *test, unsigned int after, unsigned long v
 	twheel_complete_all(probe_purgatory, 0, 0, 0);
 }
 
-static void remaining_ops_are_seen_if_others_end(struct kunit *test)
+static void remaining_ops_are_seen_if_others_end_or_are_added(struct kunit *test)
 {
 	unsigned long victims;
 	unsigned int after;
 
 	for (after = 0; after <= FEW; after++)
-		for (victims = 0; victims < BIT(FEW); victims++)
+		for (victims = 0; victims < BIT(FEW); victims++) {
 			iterate_with(test, after, victims, 0);
-}
-
-static void remaining_ops_are_seen_if_others_end_and_are_added(struct kunit *test)
-{
-	unsigned long victims;
-	unsigned int after;
-
-	for (after = 0; after <= FEW; after++)
-		for (victims = 0; victims < BIT(FEW); victims++)
 			iterate_with(test, after, victims, 1 + victims % 3);
+		}
 }
 
 /* Ended operations are not returned, at any position of the iterator. */
@@ -233,64 +180,6 @@ static void iterator_holds_current_op(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->released, 1);
 }
 
-static void progress_is_reported_while_pending(struct kunit *test)
-{
-	struct twheel_op_progress progress;
-	struct probe *probe = probe_new(test);
-
-	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), -ENOENT);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 10 * (u64)NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL),
-			0);
-	vtime_sleep(4 * (u64)NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), 0);
-	KUNIT_EXPECT_EQ(test, progress.condition, TWHEEL_COND_NONE);
-	KUNIT_EXPECT_EQ(test, progress.nr_keys, 0);
-	KUNIT_EXPECT_EQ(test, progress.missing, 0);
-	KUNIT_EXPECT_LE(test, progress.remaining, 6 * (u64)NSEC_PER_SEC);
-	KUNIT_EXPECT_GT(test, progress.remaining, 6 * (u64)NSEC_PER_SEC - NSEC_PER_MSEC);
-	vtime_sleep(7 * (u64)NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), -EALREADY);
-	KUNIT_EXPECT_EQ(test, probe->result.deadline, progress.deadline);
-}
-
-static void progress_of(struct kunit *test, struct probe *probe, enum twheel_condition condition,
-			u64 missing, u32 nr_keys)
-{
-	struct twheel_op_progress progress;
-
-	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), 0);
-	KUNIT_EXPECT_EQ(test, progress.deadline, TWHEEL_NEVER);
-	KUNIT_EXPECT_EQ(test, progress.remaining, TWHEEL_NEVER);
-	KUNIT_EXPECT_EQ(test, progress.condition, condition);
-	KUNIT_EXPECT_EQ(test, progress.missing, missing);
-	KUNIT_EXPECT_EQ(test, progress.nr_keys, nr_keys);
-}
-
-static void progress_reports_missing_count(struct kunit *test)
-{
-	struct probe *all = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 4);
-	struct probe *quorum = probe_pending(test, TWHEEL_COND_QUORUM, 3, 10, 4);
-	struct probe *any = probe_pending(test, TWHEEL_COND_ANY, 0, 20, 4);
-	struct probe *sum = probe_new(test), *predicate = probe_new_predicate(test);
-
-	KUNIT_EXPECT_EQ(test, probe_add_sum(sum, TWHEEL_NEVER, 100, probe_keys_new(test, 10, 2)),
-			0);
-	KUNIT_EXPECT_EQ(test, probe_add_predicate(predicate, TWHEEL_NEVER,
-						  probe_keys_new(test, 10, 3)), 0);
-	progress_of(test, all, TWHEEL_COND_ALL, 4, 4);
-	progress_of(test, quorum, TWHEEL_COND_QUORUM, 3, 4);
-	progress_of(test, any, TWHEEL_COND_ANY, 1, 4);
-	progress_of(test, sum, TWHEEL_COND_SUM, 100, 2);
-	progress_of(test, predicate, TWHEEL_COND_PREDICATE, 0, 3);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(11, 30, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(11, 30, 0), 0);
-	progress_of(test, all, TWHEEL_COND_ALL, 3, 4);
-	progress_of(test, quorum, TWHEEL_COND_QUORUM, 2, 4);
-	progress_of(test, sum, TWHEEL_COND_SUM, 40, 2);
-	KUNIT_EXPECT_EQ(test, probe_watch(test, all, 30, 2), 2);
-	progress_of(test, all, TWHEEL_COND_ALL, 5, 6);
-}
-
 static void progress_lists_as_many_keys_as_fit(struct kunit *test)
 {
 	struct probe_keys *keys = probe_keys_new(test, 10, 3);
@@ -322,16 +211,11 @@ static void progress_lists_as_many_keys_as_fit(struct kunit *test)
 }
 
 static struct kunit_case iter_cases[] = {
-	KUNIT_CASE(empty_purgatory_returns_null),
-	KUNIT_CASE(each_pending_op_is_seen_once),
-	KUNIT_CASE(remaining_ops_are_seen_if_others_end),
-	KUNIT_CASE(remaining_ops_are_seen_if_others_end_and_are_added),
+	KUNIT_CASE(remaining_ops_are_seen_if_others_end_or_are_added),
 	KUNIT_CASE(ended_ops_are_not_seen),
 	KUNIT_CASE(iteration_terminates_despite_adds),
 	KUNIT_CASE(concurrent_iterators_are_independent),
 	KUNIT_CASE(iterator_holds_current_op),
-	KUNIT_CASE(progress_is_reported_while_pending),
-	KUNIT_CASE(progress_reports_missing_count),
 	KUNIT_CASE(progress_lists_as_many_keys_as_fit),
 	{}
 };

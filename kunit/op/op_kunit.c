@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for operations: the ways to end an operation, and return values.
+ * KUnit tests for operations: ends that the model of kunit/model/op_model.h does not have.
  *
  * The selftests of the device check on several CPUs that exactly one caller ends an
  * operation.
@@ -11,85 +11,6 @@
 #include "../stats.h"
 #include "../vtime.h"
 #include "op_probe.h"
-
-static void op_expires_at_its_deadline(struct kunit *test)
-{
-	struct probe *probe = probe_new(test);
-
-	KUNIT_EXPECT_EQ(test, probe_add(probe, NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL), 0);
-	expect_counts(test, 1, 0, 0);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
-	KUNIT_EXPECT_GE(test, probe->result.time, probe->result.deadline);
-	KUNIT_EXPECT_LE(test, probe->result.time, probe->result.deadline +
-			twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
-	expect_counts(test, 0, 0, 0);
-}
-
-static void any_completes_on_one_key(struct kunit *test)
-{
-	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 3);
-
-	expect_counts(test, 1, 3, 3);
-	KUNIT_EXPECT_EQ(test, probe_signal(9, 1), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(12, 77), 1);
-	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 77);
-	expect_counts(test, 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
-	KUNIT_EXPECT_EQ(test, probe->ended, 1);
-}
-
-static void all_completes_on_last_key(struct kunit *test)
-{
-	struct probe *probe = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 3);
-
-	KUNIT_EXPECT_EQ(test, probe_signal(11, 1), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(11, 2), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 3), 0);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(12, 4), 1);
-	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 4);
-}
-
-static void quorum_completes_on_last_missing_key(struct kunit *test)
-{
-	struct probe *probe = probe_pending(test, TWHEEL_COND_QUORUM, 2, 10, 3);
-
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 2), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(12, 3), 1);
-	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 3);
-}
-
-static void key_with_need_takes_that_many_signals(struct kunit *test)
-{
-	struct probe_keys *keys = probe_keys_new(test, 10, 2);
-	struct probe *probe = probe_new(test);
-
-	keys->spec[0].need = 3;
-	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0) + probe_signal(11, 0) + probe_signal(10, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
-	KUNIT_EXPECT_EQ(test, probe->ended, 1);
-}
-
-static void equal_keys_of_a_call_are_rejected(struct kunit *test)
-{
-	struct probe_keys *keys = probe_keys_new(test, 10, 3), *more = probe_keys_new(test, 12, 2);
-	struct probe *probe = probe_new(test);
-	struct twheel_watch watches[2];
-
-	more->spec[1] = more->spec[0];
-	keys->spec[2] = keys->spec[0];
-	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), -EINVAL);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_QUORUM, 2, keys), -EINVAL);
-	expect_counts(test, 0, 0, 0);
-	keys->spec[2] = more->spec[0];
-	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
-	/* Even if it is watched already. */
-	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, more->spec, watches, 2), -EINVAL);
-	expect_counts(test, 1, 3, 3);
-}
 
 static void complete_and_cancel_of_ended_op_return_ealready(struct kunit *test)
 {
@@ -185,22 +106,6 @@ static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32
 	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, nr), ret);
 }
 
-static void further_keys_are_watched(struct kunit *test)
-{
-	struct probe *any = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 2);
-	struct probe *all = probe_pending(test, TWHEEL_COND_ALL, 0, 20, 2);
-
-	expect_watch(test, any, 11, 2, 1);
-	expect_watch(test, any, 10, 2, 0);
-	expect_watch(test, all, 21, 2, 1);
-	expect_counts(test, 2, 6, 6);
-	KUNIT_EXPECT_EQ(test, probe_signal(12, 0), 1);
-	KUNIT_EXPECT_EQ(test, probe_signal(20, 0) + probe_signal(21, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(22, 0), 1);
-	KUNIT_EXPECT_EQ(test, any->ended, 1);
-	KUNIT_EXPECT_EQ(test, all->ended, 1);
-}
-
 static void watching_further_keys_is_all_or_nothing(struct kunit *test)
 {
 	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 100, 60);
@@ -221,43 +126,12 @@ static void watching_further_keys_is_all_or_nothing(struct kunit *test)
 	expect_counts(test, 1, 64, 64);
 }
 
-static void bad_arguments_return_einval(struct kunit *test)
-{
-	struct probe_keys *keys = probe_keys_new(test, 10, 3);
-	struct probe *probe = probe_new(test);
-
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_NONE, 0, keys), -EINVAL);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ANY, 0, NULL), -EINVAL);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ANY, 1, keys), -EINVAL);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM, 0, keys), -EINVAL);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM, 4, keys), -EINVAL);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM + 1, 0, keys), -EINVAL);
-	keys->spec[2].need = U32_MAX;
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ALL, 0, keys), -EINVAL);
-	keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS + 1);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ALL, 0, keys), -EINVAL);
-	expect_counts(test, 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-
-	keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
-	expect_counts(test, 1, 64, 64);
-}
-
 static struct kunit_case op_cases[] = {
-	KUNIT_CASE(op_expires_at_its_deadline),
-	KUNIT_CASE(any_completes_on_one_key),
-	KUNIT_CASE(all_completes_on_last_key),
-	KUNIT_CASE(quorum_completes_on_last_missing_key),
-	KUNIT_CASE(key_with_need_takes_that_many_signals),
-	KUNIT_CASE(equal_keys_of_a_call_are_rejected),
 	KUNIT_CASE(complete_and_cancel_of_ended_op_return_ealready),
 	KUNIT_CASE(either_cancel_or_expiry_ends_op),
 	KUNIT_CASE(cancel_sync_waits_for_callback),
 	KUNIT_CASE(op_is_released_once),
-	KUNIT_CASE(further_keys_are_watched),
 	KUNIT_CASE(watching_further_keys_is_all_or_nothing),
-	KUNIT_CASE(bad_arguments_return_einval),
 	{}
 };
 

@@ -69,30 +69,6 @@ static void condition_set_during_predicate_is_not_missed(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-/* Requests made by the predicate itself cause one more evaluation after it has returned. */
-static void request_self(struct probe *probe)
-{
-	unsigned int i;
-
-	for (i = 0; i < 3 && probe->evaluated == 1; i++)
-		if (try_complete(probe) || probe_check(10, 0) || probe_signal(10, 0))
-			probe->overlaps++;
-}
-
-static void predicate_requesting_itself_is_reevaluated_once(struct kunit *test)
-{
-	struct probe *probe = probe_new_predicate(test);
-
-	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, TWHEEL_NEVER, probe_keys_new(test, 10, 1)),
-			0);
-	probe->evaluated = 0;
-	probe->on_eval = request_self;
-	KUNIT_EXPECT_EQ(test, try_complete(probe), 0);
-	KUNIT_EXPECT_EQ(test, probe->evaluated, 2);
-	KUNIT_EXPECT_EQ(test, probe->overlaps, 0);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-}
-
 /* Calls that end an operation while its predicate runs. */
 static int complete_op(struct probe *probe)
 {
@@ -402,7 +378,6 @@ static void callback_may_put_last_reference(struct kunit *test)
 static struct kunit_case race_cases[] = {
 	KUNIT_CASE(requests_during_predicate_cause_one_reevaluation),
 	KUNIT_CASE(condition_set_during_predicate_is_not_missed),
-	KUNIT_CASE(predicate_requesting_itself_is_reevaluated_once),
 	KUNIT_CASE_PARAM(op_ended_during_predicate_runs_callback_afterwards, end_call_gen_params),
 	KUNIT_CASE(op_may_expire_during_predicate),
 	KUNIT_CASE_PARAM(op_may_end_itself_in_predicate, end_call_gen_params),

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for re-arming pending operations.
+ * KUnit tests for re-arming operations that are due, and in callbacks and predicates.
  *
  * Races between re-arm and expiry on different CPUs are left to the torture test.
  */
-#include <linux/ktime.h>
-#include <linux/limits.h>
-#include <linux/slab.h>
 #include <linux/time64.h>
 
 #include "../stats.h"
@@ -44,130 +41,6 @@ static void expect_expired_at(struct kunit *test, const struct probe *probe, u64
 	KUNIT_EXPECT_GE(test, probe->result.time, deadline);
 	KUNIT_EXPECT_LE(test, probe->result.time,
 			deadline + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
-}
-
-static void rearmed_op_expires_at_new_deadline(struct kunit *test)
-{
-	static const u64 delays[] = { 9 * SECOND, 1, 3 * SECOND, SECOND, 100 * SECOND };
-	struct probe *probes[ARRAY_SIZE(delays)];
-	u64 deadlines[ARRAY_SIZE(delays)];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(delays); i++)
-		probes[i] = add_expiring(test, 5 * SECOND);
-	vtime_sleep(SECOND);
-	for (i = 0; i < ARRAY_SIZE(delays); i++) {
-		deadlines[i] = twheel_deadline(delays[i]);
-		KUNIT_EXPECT_EQ(test, twheel_op_rearm(&probes[i]->op, deadlines[i],
-						      TWHEEL_REARM_ALWAYS), 1);
-	}
-	expect_counts(test, 5, 2, 10);
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 5);
-	for (i = 0; i < ARRAY_SIZE(delays); i++)
-		KUNIT_EXPECT_EQ(test, probes[i]->ended, 0);
-	vtime_sleep(200 * SECOND);
-	for (i = 0; i < ARRAY_SIZE(delays); i++)
-		expect_expired_at(test, probes[i], deadlines[i]);
-	expect_counts(test, 0, 0, 0);
-}
-
-static void rearm_to_past_expires_at_once(struct kunit *test)
-{
-	struct probe *probe = add_expiring(test, 5 * SECOND);
-	u64 past = ktime_get_ns() - SECOND / 1000, now;
-
-	now = ktime_get_ns();
-	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&probe->op, past, TWHEEL_REARM_ALWAYS), 1);
-	vtime_sleep(SECOND);
-	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
-	KUNIT_EXPECT_EQ(test, probe->result.deadline, past);
-	KUNIT_EXPECT_LE(test, probe->result.time,
-			now + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
-}
-
-static void rearm_to_never_and_back(struct kunit *test)
-{
-	struct probe *to_never = add_expiring(test, SECOND);
-	struct probe *back = add_expiring(test, TWHEEL_NEVER);
-	u64 deadline;
-
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 1);
-	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&to_never->op, (u64)KTIME_MAX + 1,
-					      TWHEEL_REARM_ALWAYS), 1);
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
-	KUNIT_EXPECT_EQ(test, remaining(to_never), TWHEEL_NEVER);
-	vtime_sleep(100 * SECOND);
-	expect_counts(test, 2, 2, 4);
-
-	deadline = twheel_deadline(SECOND);
-	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&back->op, deadline, TWHEEL_REARM_ALWAYS), 1);
-	vtime_sleep(2 * SECOND);
-	expect_expired_at(test, back, deadline);
-	KUNIT_EXPECT_EQ(test, twheel_op_complete(&to_never->op, 1), 0);
-	KUNIT_EXPECT_EQ(test, to_never->result.deadline, TWHEEL_NEVER);
-}
-
-static void rearm_if_earlier_and_if_later(struct kunit *test)
-{
-	struct probe *probe = add_expiring(test, 10 * SECOND);
-
-	KUNIT_EXPECT_EQ(test, rearm(probe, 20 * SECOND, TWHEEL_REARM_IF_EARLIER), 0);
-	KUNIT_EXPECT_EQ(test, rearm(probe, 5 * SECOND, TWHEEL_REARM_IF_LATER), 0);
-	KUNIT_EXPECT_GT(test, remaining(probe), 9 * SECOND);
-	KUNIT_EXPECT_LE(test, remaining(probe), 10 * SECOND);
-	KUNIT_EXPECT_EQ(test, rearm(probe, 20 * SECOND, TWHEEL_REARM_IF_LATER), 1);
-	KUNIT_EXPECT_GT(test, remaining(probe), 19 * SECOND);
-	KUNIT_EXPECT_EQ(test, rearm(probe, 5 * SECOND, TWHEEL_REARM_IF_EARLIER), 1);
-	KUNIT_EXPECT_LE(test, remaining(probe), 5 * SECOND);
-	KUNIT_EXPECT_EQ(test, rearm(probe, 7 * SECOND, TWHEEL_REARM_IF_PENDING), 1);
-	KUNIT_EXPECT_GT(test, remaining(probe), 6 * SECOND);
-
-	/* TWHEEL_NEVER is later than any other deadline. */
-	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_IF_EARLIER), 0);
-	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_IF_LATER), 1);
-	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_IF_LATER), 0);
-	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_IF_LATER), 0);
-	KUNIT_EXPECT_EQ(test, remaining(probe), TWHEEL_NEVER);
-	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_IF_EARLIER), 1);
-	vtime_sleep(2 * SECOND);
-	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
-}
-
-static void rearm_of_op_that_is_not_pending_fails(struct kunit *test)
-{
-	struct probe *probe = probe_new(test);
-
-	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_ALWAYS), -ENOENT);
-	probe = add_expiring(test, SECOND);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
-	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_ALWAYS), -EALREADY);
-	probe = add_expiring(test, SECOND);
-	vtime_sleep(2 * SECOND);
-	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_IF_LATER), -EALREADY);
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
-	vtime_sleep(2 * SECOND);
-	KUNIT_EXPECT_EQ(test, probe->ended, 1);
-}
-
-#define HEARTBEATS	10000
-
-static void op_expires_when_heartbeats_stop(struct kunit *test)
-{
-	struct probe *probe = add_expiring(test, SECOND / 50);
-	u64 deadline = 0;
-	unsigned int i;
-
-	for (i = 0; i < HEARTBEATS; i++) {
-		vtime_sleep(SECOND / 100 + i * 100);
-		deadline = twheel_deadline(SECOND / 50);
-		if (twheel_op_rearm(&probe->op, deadline, TWHEEL_REARM_ALWAYS) != 1)
-			break;
-	}
-	KUNIT_EXPECT_EQ(test, i, HEARTBEATS);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	vtime_sleep(SECOND);
-	expect_expired_at(test, probe, deadline);
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).fired, 1);
 }
 
 /*
@@ -334,12 +207,6 @@ static void predicate_rearms_its_own_op(struct kunit *test)
 }
 
 static struct kunit_case rearm_cases[] = {
-	KUNIT_CASE(rearmed_op_expires_at_new_deadline),
-	KUNIT_CASE(rearm_to_past_expires_at_once),
-	KUNIT_CASE(rearm_to_never_and_back),
-	KUNIT_CASE(rearm_if_earlier_and_if_later),
-	KUNIT_CASE(rearm_of_op_that_is_not_pending_fails),
-	KUNIT_CASE(op_expires_when_heartbeats_stop),
 	KUNIT_CASE(overdue_op_can_be_rearmed),
 	KUNIT_CASE(overdue_op_can_be_rearmed_to_never),
 	KUNIT_CASE(overdue_op_can_be_completed),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for operations with their own wheel: checks of the wheel, slack,
- * callbacks deferred to the reaper, and twheel_op_expire().
+ * KUnit tests for operations with their own wheel: checks of the wheel, slack, and
+ * callbacks deferred to the reaper.
  */
 #include <linux/ktime.h>
 #include <linux/time64.h>
@@ -279,40 +279,6 @@ static void step_does_not_lose_deferred_callback(struct kunit *test)
 	twheel_destroy(realtime);
 }
 
-static void expire_ends_op_at_once(struct kunit *test)
-{
-	struct probe *probe = probe_new(test), *pending;
-	u64 now;
-
-	KUNIT_EXPECT_EQ(test, twheel_op_expire(&probe->op), -ENOENT);
-	pending = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 3);
-	KUNIT_EXPECT_EQ(test, probe_add(probe, 100 * SECOND, TWHEEL_COND_NONE, 0, NULL), 0);
-	now = ktime_get_ns();
-	KUNIT_EXPECT_EQ(test, twheel_op_expire(&probe->op), 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_expire(&pending->op), 0);
-	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
-	expect_ended(test, pending, TWHEEL_REASON_EXPIRED, 0);
-	KUNIT_EXPECT_LE(test, probe->result.time, now + VTIME_SLOP_NS);
-	KUNIT_EXPECT_GT(test, probe->result.deadline, now + 99 * SECOND);
-	KUNIT_EXPECT_EQ(test, pending->result.deadline, TWHEEL_NEVER);
-	expect_counts(test, 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
-}
-
-static void first_of_expire_and_complete_wins(struct kunit *test)
-{
-	struct probe *expired = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
-	struct probe *completed = probe_pending(test, TWHEEL_COND_ANY, 0, 11, 1);
-
-	KUNIT_EXPECT_EQ(test, twheel_op_expire(&expired->op), 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_complete(&expired->op, 1), -EALREADY);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(11, 2), 1);
-	KUNIT_EXPECT_EQ(test, twheel_op_expire(&completed->op), -EALREADY);
-	expect_ended(test, expired, TWHEEL_REASON_EXPIRED, 0);
-	expect_ended(test, completed, TWHEEL_REASON_COMPLETED, 2);
-}
-
 static int own_ret;
 
 static void expire_self(struct probe *probe)
@@ -345,8 +311,6 @@ static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(rearm_during_add_takes_effect),
 	KUNIT_CASE(reaper_of_any_wheel_runs_deferred_callbacks),
 	KUNIT_CASE(step_does_not_lose_deferred_callback),
-	KUNIT_CASE(expire_ends_op_at_once),
-	KUNIT_CASE(first_of_expire_and_complete_wins),
 	KUNIT_CASE(predicate_can_expire_its_own_op),
 	{}
 };
