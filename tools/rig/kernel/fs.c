@@ -23,17 +23,9 @@ __thread struct user_namespace *rig_user_ns;
 /* Only sanitizers have memory below this address, in a position-independent program. */
 #define USER_LOWEST	BIT(45)
 
-static char *hole;
-static size_t hole_size;
 static char *pages_start;
 static size_t pages_size;
 static const u8 *pages_may;
-
-void rig_user_hole(void *start, size_t size)
-{
-	hole = start;
-	hole_size = size;
-}
 
 void rig_user_pages(void *start, size_t size, const u8 *may)
 {
@@ -62,10 +54,6 @@ static size_t reachable(const void __user *user, size_t size, u8 access)
 	size = min(size, BIT(47) - (uintptr_t)start);
 	if (start >= pages_start && start < pages_start + pages_size)
 		return reachable_pages(start, size, access);
-	if (start >= hole && start < hole + hole_size)
-		return 0;
-	if (start < hole)
-		size = min_t(size_t, size, hole - start);
 	return size;
 }
 
@@ -169,11 +157,6 @@ void iov_iter_revert(struct iov_iter *iter, size_t size)
 	iter->iov_offset -= size;
 }
 
-void iov_iter_truncate(struct iov_iter *iter, size_t size)
-{
-	iter->count = min(iter->count, size);
-}
-
 /* Return: bytes copied; fewer than @size at the end of the iterator or after a fault. */
 size_t copy_to_iter(const void *from, size_t size, struct iov_iter *iter)
 {
@@ -189,15 +172,6 @@ size_t copy_to_iter(const void *from, size_t size, struct iov_iter *iter)
 			break;
 	}
 	return done;
-}
-
-bool copy_to_iter_full(const void *from, size_t size, struct iov_iter *iter)
-{
-	size_t done = copy_to_iter(from, size, iter);
-
-	if (done != size)
-		iov_iter_revert(iter, done);
-	return done == size;
 }
 
 int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_t usize)
@@ -494,23 +468,6 @@ void put_unused_fd(unsigned int fd)
 	WARN_ON(!fds_used[fd - RIG_FD_FIRST] || fds[fd - RIG_FD_FIRST]);
 	fds_used[fd - RIG_FD_FIRST] = false;
 	pthread_mutex_unlock(&fds_lock);
-}
-
-int anon_inode_getfd(const char *name, const struct file_operations *fops, void *data,
-		     int flags)
-{
-	int fd = get_unused_fd_flags(flags);
-	struct file *file;
-
-	if (fd < 0)
-		return fd;
-	file = anon_inode_getfile(name, fops, data, flags);
-	if (IS_ERR(file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(file);
-	}
-	fd_install(fd, file);
-	return fd;
 }
 
 struct file *rig_fd_file(int fd)

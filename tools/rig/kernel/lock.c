@@ -93,13 +93,6 @@ void init_rwsem(struct rw_semaphore *sem)
 	pthread_rwlockattr_destroy(&attr);
 }
 
-void down_read(struct rw_semaphore *sem)
-{
-	might_sleep();
-	rig_touch(sem, 1, true);
-	pthread_rwlock_rdlock(&sem->lock);
-}
-
 bool down_read_trylock(struct rw_semaphore *sem)
 {
 	return !pthread_rwlock_tryrdlock(&sem->lock);

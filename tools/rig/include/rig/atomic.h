@@ -51,7 +51,6 @@ typedef struct { int counter; } atomic_t;
 typedef struct { s64 counter; } atomic64_t;
 typedef struct { long counter; } atomic_long_t;
 #define ATOMIC_INIT(i)		{ (i) }
-#define ATOMIC64_INIT(i)	{ (i) }
 
 #define RIG_ATOMIC(prefix, counter_t, value)						\
 static inline value prefix##_read(const counter_t *v)					\
@@ -171,12 +170,9 @@ static inline unsigned long rig_bit_clear(unsigned long nr, volatile unsigned lo
 	return __atomic_fetch_and(p + BIT_WORD(nr), ~BIT_MASK(nr), order) & BIT_MASK(nr);
 }
 
-#define set_bit(nr, p)			((void)rig_bit_or(nr, p, __ATOMIC_RELAXED))
-#define clear_bit(nr, p)		((void)rig_bit_clear(nr, p, __ATOMIC_RELAXED))
 #define clear_bit_unlock(nr, p)		((void)rig_bit_clear(nr, p, __ATOMIC_RELEASE))
 #define test_and_set_bit(nr, p)		(!!rig_bit_or(nr, p, __ATOMIC_SEQ_CST))
 #define test_and_set_bit_lock(nr, p)	(!!rig_bit_or(nr, p, __ATOMIC_ACQUIRE))
-#define test_and_clear_bit(nr, p)	(!!rig_bit_clear(nr, p, __ATOMIC_SEQ_CST))
 
 static inline bool test_bit(unsigned long nr, const volatile unsigned long *p)
 {
@@ -217,16 +213,7 @@ static inline unsigned long find_next_bit(const unsigned long *p, unsigned long 
 	return from < size ? from : size;
 }
 
-static inline unsigned long find_next_zero_bit(const unsigned long *p, unsigned long size,
-					       unsigned long from)
-{
-	while (from < size && test_bit(from, p))
-		from++;
-	return from < size ? from : size;
-}
-
 #define find_first_bit(p, size)		find_next_bit(p, size, 0)
-#define find_first_zero_bit(p, size)	find_next_zero_bit(p, size, 0)
 #define for_each_set_bit(bit, p, size)					\
 	for ((bit) = find_first_bit(p, size); (bit) < (size);		\
 	     (bit) = find_next_bit(p, size, (bit) + 1))
@@ -243,11 +230,6 @@ static inline unsigned int bitmap_weight(const unsigned long *p, unsigned int bi
 static inline bool bitmap_empty(const unsigned long *p, unsigned int bits)
 {
 	return find_first_bit(p, bits) == bits;
-}
-
-static inline bool bitmap_full(const unsigned long *p, unsigned int bits)
-{
-	return find_first_zero_bit(p, bits) == bits;
 }
 
 static inline void bitmap_fill(unsigned long *p, unsigned int bits)

@@ -53,23 +53,18 @@ struct rcu_head {
 	void (*func)(struct rcu_head *head);
 };
 
-#define callback_head rcu_head
-
 #define PAGE_SIZE	4096UL
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 #define __aligned(x)	__attribute__((aligned(x)))
-#define __packed	__attribute__((packed))
 #undef __always_inline
 #define __always_inline	inline __attribute__((always_inline))
 #define __maybe_unused	__attribute__((unused))
-#define __always_unused	__attribute__((unused))
 #define __must_check	__attribute__((warn_unused_result))
 #define __printf(a, b)	__attribute__((format(printf, a, b)))
 #define __cold		__attribute__((cold))
 #define __weak		__attribute__((weak))
-#define __pure		__attribute__((pure))
 #undef __attribute_const__
 #define __attribute_const__ __attribute__((const))
 #define noinline	__attribute__((noinline))
@@ -88,7 +83,6 @@ struct rcu_head {
 #define __must_hold(x)
 #define __acquire(x)	((void)0)
 #define __release(x)	((void)0)
-#define asmlinkage
 #define barrier()	__asm__ __volatile__("" ::: "memory")
 #define OPTIMIZER_HIDE_VAR(variable)	__asm__("" : "+r" (variable))
 
@@ -96,7 +90,6 @@ struct rcu_head {
 #define EXPORT_SYMBOL(symbol)
 #define EXPORT_SYMBOL_GPL(symbol)
 
-#define L1_CACHE_BYTES	64
 #define SMP_CACHE_BYTES	64
 #define ____cacheline_aligned		__aligned(64)
 #define ____cacheline_aligned_in_smp	__aligned(64)
@@ -106,22 +99,14 @@ struct rcu_head {
 #undef static_assert
 #define static_assert(expr, ...)	_Static_assert(expr, #expr)
 #define BUILD_BUG_ON(condition)		_Static_assert(!(condition), #condition)
-#define BUILD_BUG_ON_ZERO(e)		0
-#define BUILD_BUG_ON_MSG(condition, text) _Static_assert(!(condition), text)
 #define offsetofend(type, member)	(offsetof(type, member) + sizeof(((type *)0)->member))
-#define sizeof_field(type, member)	sizeof(((type *)0)->member)
 #define DECLARE_FLEX_ARRAY(type, name)	struct { struct { } __empty_##name; type name[]; }
 #define ARRAY_SIZE(a)			(sizeof(a) / sizeof((a)[0]))
 #define __stringify_1(x...)		#x
-#define __stringify(x...)		__stringify_1(x)
 
-#define U8_MAX		((u8)~0U)
-#define U16_MAX		((u16)~0U)
-#define S32_MAX		INT_MAX
 #define U32_MAX		((u32)~0U)
 #define U64_MAX		(~0ULL)
 #define S64_MAX		((s64)(U64_MAX >> 1))
-#define S64_MIN		(-S64_MAX - 1)
 #define BITS_PER_LONG	64
 #define BITS_PER_BYTE	8
 #define BIT(nr)		(1UL << (nr))
@@ -141,20 +126,12 @@ struct rcu_head {
 #define roundup(x, y)	((((x) + (y) - 1) / (y)) * (y))
 #define DIV_ROUND_UP(n, d)	(((n) + (d) - 1) / (d))
 #define check_add_overflow(a, b, d)	__builtin_add_overflow(a, b, d)
-#define check_sub_overflow(a, b, d)	__builtin_sub_overflow(a, b, d)
 #define check_mul_overflow(a, b, d)	__builtin_mul_overflow(a, b, d)
-#define array_size(a, b)	((size_t)(a) * (b))
 #define struct_size(p, member, n)	(sizeof(*(p)) + sizeof(*(p)->member) * (size_t)(n))
 #define array_index_nospec(index, size)	(index)
 
 static inline u64 div64_u64(u64 a, u64 b)
 {
-	return a / b;
-}
-
-static inline u64 div64_u64_rem(u64 a, u64 b, u64 *rem)
-{
-	*rem = a % b;
 	return a / b;
 }
 
@@ -196,7 +173,6 @@ static inline int fls_long(unsigned long x)
 
 #define __ffs(x)		__builtin_ctzl(x)
 #define __ffs64(x)		__builtin_ctzll(x)
-#define ffz(x)			__builtin_ctzl(~(x))
 #define hweight_long(x)		((unsigned int)__builtin_popcountl(x))
 
 static inline u32 rol32(u32 word, unsigned int shift)
@@ -217,7 +193,6 @@ static inline u64 rol64(u64 word, unsigned int shift)
 #define le16_to_cpup(p)		RIG_LOAD(u16, p)
 #define le32_to_cpup(p)		RIG_LOAD(u32, p)
 #define le64_to_cpup(p)		RIG_LOAD(u64, p)
-#define le16_to_cpu(x)		(x)
 #define le32_to_cpu(x)		(x)
 #define le64_to_cpu(x)		(x)
 #define IS_ALIGNED(x, a)	(((x) & ((typeof(x))(a) - 1)) == 0)
@@ -225,7 +200,6 @@ static inline u64 rol64(u64 word, unsigned int shift)
 #define NSEC_PER_SEC	1000000000L
 #define NSEC_PER_MSEC	1000000L
 #define NSEC_PER_USEC	1000L
-#define USEC_PER_SEC	1000000L
 #define MSEC_PER_SEC	1000L
 
 #undef isascii
@@ -233,8 +207,6 @@ static inline u64 rol64(u64 word, unsigned int shift)
 
 ssize_t strscpy(char *to, const char *from, size_t size);
 void *memchr_inv(const void *from, int c, size_t size);
-#define memset_after(object, c, member)						\
-	memset(&(object)->member + 1, c, sizeof(*(object)) - offsetofend(typeof(*(object)), member))
 int scnprintf(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
 int snprintf(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
 

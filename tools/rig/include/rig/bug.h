@@ -52,11 +52,6 @@ static inline void refcount_inc(refcount_t *r)
 	WARN_ON(atomic_rig_add(&r->refs, 1, __ATOMIC_RELAXED) <= 1);
 }
 
-static inline void refcount_add(int n, refcount_t *r)
-{
-	WARN_ON(atomic_rig_add(&r->refs, n, __ATOMIC_RELAXED) <= n);
-}
-
 static inline bool refcount_inc_not_zero(refcount_t *r)
 {
 	int refs = atomic_read(&r->refs);
@@ -81,11 +76,6 @@ static inline bool refcount_sub_and_test(int n, refcount_t *r)
 static inline bool refcount_dec_and_test(refcount_t *r)
 {
 	return refcount_sub_and_test(1, r);
-}
-
-static inline void refcount_dec(refcount_t *r)
-{
-	WARN_ON(atomic_rig_add(&r->refs, -1, __ATOMIC_RELEASE) <= 0);
 }
 
 static inline bool refcount_dec_not_one(refcount_t *r)

@@ -34,7 +34,6 @@ struct user_namespace {
 
 #define KUIDT_INIT(value)	((kuid_t) { value })
 #define KGIDT_INIT(value)	((kgid_t) { value })
-#define INVALID_UID		KUIDT_INIT(-1)
 #define __kuid_val(uid)		((uid).val)
 #define uid_valid(uid)		((uid).val != (uid_t)-1)
 #define gid_valid(gid)		((gid).val != (gid_t)-1)
@@ -70,10 +69,10 @@ static inline void put_user_ns(struct user_namespace *ns)
 	__atomic_sub_fetch(&ns->refs, 1, __ATOMIC_ACQ_REL);
 }
 
-/* User memory is the memory of the program, except a hole in which every access faults. */
-void rig_user_hole(void *start, size_t size);
-
-/* Alternatively, a byte for each page of @size bytes from @start has the allowed accesses. */
+/*
+ * User memory is the memory of the program. For each page of @size bytes from @start a byte has the
+ * allowed accesses.
+ */
 #define RIG_USER_READ	1
 #define RIG_USER_WRITE	2
 void rig_user_pages(void *start, size_t size, const u8 *may);
@@ -102,7 +101,6 @@ struct inode {
 };
 
 #define imajor(inode)	MAJOR((inode)->i_rdev)
-#define iminor(inode)	MINOR((inode)->i_rdev)
 #define file_inode(file) ((file)->f_inode)
 
 #define IOCB_NOWAIT	8	/* RWF_NOWAIT, which needs _GNU_SOURCE */
@@ -128,10 +126,8 @@ static inline size_t iov_iter_count(const struct iov_iter *iter)
 }
 
 size_t copy_to_iter(const void *from, size_t size, struct iov_iter *iter);
-bool copy_to_iter_full(const void *from, size_t size, struct iov_iter *iter);
 void iov_iter_advance(struct iov_iter *iter, size_t size);
 void iov_iter_revert(struct iov_iter *iter, size_t size);
-void iov_iter_truncate(struct iov_iter *iter, size_t size);
 
 struct io_uring_cmd;
 struct poll_table_struct;
@@ -167,18 +163,12 @@ static inline int stream_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static inline int nonseekable_open(struct inode *inode, struct file *file)
-{
-	return 0;
-}
-
 long compat_ptr_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* Return: a file or an ERR_PTR(). @name is "/dev/twheel" or "/dev/twheel-NAME". */
 struct file *rig_open(const char *name, int flags);
 struct file *rig_file_get(struct file *file);
 void rig_close(struct file *file);
-#define get_file(file)	rig_file_get(file)
 #define fput(file)	rig_close(file)
 long rig_ioctl(struct file *file, unsigned int cmd, void *arg);
 ssize_t rig_read(struct file *file, void *buf, size_t size);
@@ -187,8 +177,6 @@ ssize_t rig_readv(struct file *file, const struct iovec *pieces, int nr, int fla
 /* Files without a node */
 struct file *anon_inode_getfile(const char *name, const struct file_operations *fops,
 				void *data, int flags);
-int anon_inode_getfd(const char *name, const struct file_operations *fops, void *data,
-		     int flags);
 
 /*
  * Descriptors: one table for all threads. Its numbers are so large that the system does not

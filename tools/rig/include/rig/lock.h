@@ -131,7 +131,6 @@ struct rw_semaphore {
 };
 
 void init_rwsem(struct rw_semaphore *sem);
-void down_read(struct rw_semaphore *sem);
 bool down_read_trylock(struct rw_semaphore *sem);
 void up_read(struct rw_semaphore *sem);
 void down_write(struct rw_semaphore *sem);
@@ -182,7 +181,6 @@ static inline bool rig_holds_mutex(const struct mutex *mutex)
 	if (unlikely(!lockdep_is_held(lock)))				\
 		rig_not_held(__FILE__, __LINE__, #lock);		\
 } while (0)
-#define lockdep_set_class(lock, key)	((void)(lock))
 struct lock_class_key { };
 
 /* Maps are for lockdep, which the rig does not have. */

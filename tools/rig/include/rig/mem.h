@@ -21,7 +21,6 @@
 #define GFP_KERNEL		__GFP_DIRECT_RECLAIM
 #define GFP_ATOMIC		0x40u
 #define GFP_NOWAIT		0x80u
-#define GFP_KERNEL_ACCOUNT	(GFP_KERNEL | __GFP_ACCOUNT)
 #define gfpflags_allow_blocking(gfp)	(!!((gfp) & __GFP_DIRECT_RECLAIM))
 
 void *rig_alloc(size_t size, gfp_t gfp);
@@ -46,9 +45,7 @@ static inline void *rig_alloc_array(size_t n, size_t size, gfp_t gfp)
 #define kzalloc(size, gfp)		rig_alloc(size, (gfp) | __GFP_ZERO)
 #define kmalloc_array(n, size, gfp)	rig_alloc_array(n, size, gfp)
 #define kcalloc(n, size, gfp)		rig_alloc_array(n, size, (gfp) | __GFP_ZERO)
-#define kvmalloc(size, gfp)		kmalloc(size, gfp)
 #define kvzalloc(size, gfp)		kzalloc(size, gfp)
-#define kvmalloc_array(n, size, gfp)	kmalloc_array(n, size, gfp)
 #define kvcalloc(n, size, gfp)		kcalloc(n, size, gfp)
 #define kvfree(object)			kfree(object)
 
@@ -59,15 +56,12 @@ struct kmem_cache {
 	void *recycled;		/* an object that was freed, or NULL */
 };
 
-#define SLAB_HWCACHE_ALIGN	0
 #define SLAB_ACCOUNT		0
-#define SLAB_PANIC		0
 #define SLAB_TYPESAFE_BY_RCU	1u
 struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
 				     unsigned int flags, void (*ctor)(void *object));
 void kmem_cache_destroy(struct kmem_cache *cache);
 void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t gfp);
-#define kmem_cache_zalloc(cache, gfp)	kmem_cache_alloc(cache, (gfp) | __GFP_ZERO)
 #define kmem_cache_alloc_lru(cache, lru, gfp) kmem_cache_alloc(cache, gfp)
 void kmem_cache_free(struct kmem_cache *cache, void *object);
 

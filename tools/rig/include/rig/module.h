@@ -47,7 +47,6 @@ extern int rig_module_refs;
 	((void)(module), (void)__atomic_fetch_add(&rig_module_refs, n, __ATOMIC_RELAXED))
 #define __module_get(module)	rig_module_ref(module, 1)
 #define module_put(module)	rig_module_ref(module, -1)
-#define try_module_get(module)	(rig_module_ref(module, 1), true)
 
 #define RIG_PARAM_TYPE(variable)					\
 	(sizeof(variable) == sizeof(bool) ? RIG_BOOL :			\
@@ -68,7 +67,6 @@ extern int rig_needs_a_semicolon
 #define MODULE_AUTHOR(text)		extern int rig_needs_a_semicolon
 #define MODULE_LICENSE(text)		extern int rig_needs_a_semicolon
 #define MODULE_VERSION(text)		extern int rig_needs_a_semicolon
-#define MODULE_ALIAS(text)		extern int rig_needs_a_semicolon
 
 /* Both are registered when the program starts; a module without an exit function stays. */
 #define module_init(fn)							\
@@ -90,7 +88,6 @@ struct static_key_false {
 };
 
 #define DEFINE_STATIC_KEY_FALSE(name)	struct static_key_false name
-#define DECLARE_STATIC_KEY_FALSE(name)	extern struct static_key_false name
 #define static_branch_unlikely(key)	unlikely(READ_ONCE((key)->on))
 #define static_branch_enable(key)	WRITE_ONCE((key)->on, true)
 

@@ -17,7 +17,6 @@ void seq_printf(struct seq_file *file, const char *fmt, ...) __printf(2, 3);
 void seq_puts(struct seq_file *file, const char *text);
 void seq_putc(struct seq_file *file, char c);
 #define seq_has_overflowed(file)	((file)->count == (file)->size)
-#define seq_put_decimal_ull(file, before, value) seq_printf(file, "%s%llu", before, value)
 
 struct file_operations;
 struct dentry;

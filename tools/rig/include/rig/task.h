@@ -115,11 +115,6 @@ bool need_resched(void);
 
 struct task_struct *kthread_create(int (*fn)(void *data), void *data, const char *fmt, ...)
 	__printf(3, 4);
-#define kthread_run(fn, data, ...) ({					\
-	struct task_struct *_task = kthread_create(fn, data, __VA_ARGS__);\
-	if (!IS_ERR(_task))						\
-		wake_up_process(_task);					\
-	_task; })
 bool kthread_should_stop(void);
 int kthread_stop(struct task_struct *task);
 #define kthread_func(task)		((task)->is_kthread ? (void *)(task)->fn : NULL)
@@ -137,9 +132,7 @@ void put_task_struct(struct task_struct *task);
 extern unsigned long rig_thread_size;
 #define THREAD_SIZE			rig_thread_size
 #define task_stack_page(task)		((void *)(task)->stack)
-#define object_is_on_stack(object)	((void)(object), rig_self()->context == RIG_TASK)
 
-#define in_task()			(rig_self()->context == RIG_TASK)
 #define in_hardirq()			(rig_self()->context == RIG_HARDIRQ)
 #define in_serving_softirq()		(rig_self()->context == RIG_SOFTIRQ)
 #define in_interrupt()			(rig_self()->context != RIG_TASK)
@@ -148,8 +141,6 @@ extern unsigned long rig_thread_size;
 #define preempt_count_set(count)	((void)(rig_self()->atomic = (count)))
 #define local_irq_save(flags)		((void)((flags) = 0))
 #define local_irq_restore(flags)	((void)(flags))
-#define preempt_disable()		barrier()
-#define preempt_enable()		barrier()
 /* Softirqs may run, but read-side sections of RCU are respected. */
 #define local_bh_disable()		rcu_read_lock()
 #define local_bh_enable()		rcu_read_unlock()
@@ -174,11 +165,8 @@ void rig_signal(struct task_struct *task, u8 signals);
 extern unsigned int nr_cpu_ids;
 #define raw_smp_processor_id()		(rig_self()->cpu)
 #define smp_processor_id()		raw_smp_processor_id()
-#define get_cpu()			raw_smp_processor_id()
-#define put_cpu()			barrier()
 #define num_online_cpus()		nr_cpu_ids
 #define num_present_cpus()		nr_cpu_ids
-#define num_possible_cpus()		nr_cpu_ids
 #define for_each_possible_cpu(cpu)	for ((cpu) = 0; (unsigned int)(cpu) < nr_cpu_ids; (cpu)++)
 #define for_each_online_cpu(cpu)	for_each_possible_cpu(cpu)
 #define for_each_present_cpu(cpu)	for_each_possible_cpu(cpu)
@@ -192,7 +180,6 @@ extern char *rig_percpu[RIG_CPUS];
 #define DECLARE_PER_CPU(type, name)	extern __typeof__(type) name
 #define per_cpu_ptr(p, cpu)						\
 	((typeof(p))(rig_percpu[cpu] + ((char *)(p) - __start_percpu_section)))
-#define per_cpu(variable, cpu)		(*per_cpu_ptr(&(variable), cpu))
 #define this_cpu_ptr(p)			per_cpu_ptr(p, raw_smp_processor_id())
 #ifdef RIG_CLOCK
 #define rig_this_cpu_add(variable, n)	((void)(*this_cpu_ptr(&(variable)) += (n)))
@@ -202,10 +189,8 @@ extern char *rig_percpu[RIG_CPUS];
 #endif
 #define this_cpu_inc(variable)		rig_this_cpu_add(variable, 1)
 #define this_cpu_dec(variable)		rig_this_cpu_add(variable, -1)
-#define __this_cpu_inc(variable)	rig_this_cpu_add(variable, 1)
 #define this_cpu_read(variable)		READ_ONCE(*this_cpu_ptr(&(variable)))
 #define this_cpu_write(variable, n)	WRITE_ONCE(*this_cpu_ptr(&(variable)), n)
-#define raw_cpu_read(variable)		this_cpu_read(variable)
 #define raw_cpu_write(variable, n)	this_cpu_write(variable, n)
 
 #define prefetch(p)			__builtin_prefetch(p)

@@ -96,7 +96,6 @@ static inline u64 ktime_get_coarse_real_ns(void)
 #define ktime_get_mono_fast_ns()	ktime_get_ns()
 #define ktime_get_boottime_ns()		ktime_get_ns()
 #define ktime_get_coarse_boottime()	((ktime_t)ktime_get_coarse_ns())
-#define ktime_get_boottime()		((ktime_t)ktime_get_ns())
 
 enum tk_offsets { TK_OFFS_REAL, TK_OFFS_BOOT, TK_OFFS_TAI };
 

@@ -32,8 +32,6 @@ typedef struct wait_queue_entry {
 	struct list_head entry;
 } wait_queue_entry_t;
 
-#define DECLARE_WAIT_QUEUE_HEAD(name) wait_queue_head_t name = {	\
-	.head = LIST_HEAD_INIT((name).head) }
 void init_waitqueue_head(wait_queue_head_t *queue);
 int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state);
 void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry);
@@ -59,13 +57,7 @@ static inline bool wq_has_sleeper(wait_queue_head_t *queue)
 	return waitqueue_active(queue);
 }
 
-#define wake_up(queue)			rig_wake(queue, NULL, 1)
 #define wake_up_all(queue)		rig_wake(queue, NULL, 0)
-#define wake_up_interruptible(queue)	rig_wake(queue, NULL, 1)
-#define wake_up_interruptible_all(queue) rig_wake(queue, NULL, 0)
-#define wake_up_interruptible_poll(queue, events) rig_wake(queue, NULL, 1)
-#define wake_up_poll(queue, events)	rig_wake(queue, NULL, 1)
-#define wake_up_all_poll(queue, events)	rig_wake(queue, NULL, 0)
 
 #define RIG_WAIT(queue, entry_key, entry_exclusive, state, condition, before, after) ({	\
 	struct wait_queue_entry _entry = {						\
@@ -98,12 +90,6 @@ static inline bool wq_has_sleeper(wait_queue_head_t *queue)
 		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition,	\
 			       barrier(), barrier());					\
 } while (0)
-#define wait_event_interruptible(queue, condition) ({					\
-	might_sleep();									\
-	rig_linger();									\
-	(condition) ? 0 :								\
-	RIG_WAIT(&(queue), NULL, false, TASK_INTERRUPTIBLE, condition,			\
-		 barrier(), barrier()); })
 #define wait_event_interruptible_exclusive(queue, condition) ({				\
 	might_sleep();									\
 	rig_linger();									\

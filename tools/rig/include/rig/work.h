@@ -42,8 +42,6 @@ void flush_workqueue(struct workqueue_struct *queue);
 void destroy_workqueue(struct workqueue_struct *queue);
 
 #define WQ_UNBOUND		0
-#define WQ_MEM_RECLAIM		0
-#define WQ_HIGHPRI		0
 #define alloc_workqueue(name, flags, max_active, ...)	rig_workqueue_create(name, max_active)
 #define alloc_ordered_workqueue(name, flags)		rig_workqueue_create(name, 1)
 #define DECLARE_WORK(name, fn)		struct work_struct name = { .func = (fn) }
@@ -57,11 +55,9 @@ void destroy_workqueue(struct workqueue_struct *queue);
 #define queue_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, false)
 #define schedule_delayed_work(dwork, delay)	queue_delayed_work(system_wq, dwork, delay)
 #define mod_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, true)
-#define flush_work(work)		rig_work_flush(work)
 #define flush_delayed_work(dwork)	rig_work_flush(&(dwork)->work)
 #define cancel_work(work)		rig_work_cancel(work, false)
 #define cancel_work_sync(work)		rig_work_cancel(work, true)
-#define cancel_delayed_work(dwork)	rig_work_cancel(&(dwork)->work, false)
 #define cancel_delayed_work_sync(dwork)	rig_work_cancel(&(dwork)->work, true)
 
 struct irq_work {
@@ -85,6 +81,5 @@ struct notifier_block {
 /* Called with a lock held when the realtime clock is set. */
 int pvclock_gtod_register_notifier(struct notifier_block *nb);
 int pvclock_gtod_unregister_notifier(struct notifier_block *nb);
-void rig_clock_was_set(void);
 
 #endif /* _RIG_WORK_H */
