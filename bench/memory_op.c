@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite memory_op: memory of a pending operation with 1, 3 or 16 keys that no other
- * operation watches.
+ * Suite memory_op: bytes of a pending operation with 1 or 3 keys that no other operation watches.
  *
- *	bytes		decrease in unused pages, per operation
- *	slab_bytes	increase of the slab caches; the difference to bytes is a hash
- *			table that is too large for a slab cache
- *	object_bytes	size of the operation and its watches
- *	left_bytes	remaining increase of the slab caches after all operations have
- *			ended, per operation
- *
- * All figures but object_bytes are measured. Other activity on the machine is counted as well;
- * a large number of operations keeps its share small.
+ * This is the decrease in unused pages, per operation. Other activity on the machine is counted as
+ * well; a large number of operations keeps its share small.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -80,26 +72,18 @@ static s64 pages_slab(void)
 	       global_node_page_state_pages(NR_SLAB_UNRECLAIMABLE_B);
 }
 
-/* Wait until slab caches have stopped shrinking, or have shrunk to @enough pages. */
-static s64 slab_settled(s64 enough)
+/* Wait until slab caches have stopped shrinking. */
+static void slab_settle(void)
 {
 	s64 before, now = pages_slab();
 	unsigned int i, quiet = 0;
 
-	for (i = 0; i < SETTLE_TIMES && quiet < QUIET_TIMES && now > enough; i++) {
+	for (i = 0; i < SETTLE_TIMES && quiet < QUIET_TIMES; i++) {
 		before = now;
 		msleep(SETTLE_MS);
 		now = pages_slab();
 		quiet = now < before ? 0 : quiet + 1;
 	}
-	return now;
-}
-
-static void report(const char *variant, const char *figure, u64 nr, s64 pages)
-{
-	u64 bytes = max(pages, 0LL) * PAGE_SIZE;
-
-	bench_sample(SUITE, variant, OF, figure, nr, "bytes", div64_u64(bytes * 1000, nr));
 }
 
 static int fill(u32 nr)
@@ -120,39 +104,31 @@ static int fill(u32 nr)
 /* Fill an empty purgatory, and report the growth. */
 static int measure(const char *variant, u32 nr)
 {
-	s64 was_unused = ops_pages_unused(), was_slab = pages_slab();
+	s64 unused = ops_pages_unused();
+	u64 bytes;
 	int err;
 
 	err = fill(nr);
 	if (err)
 		return err;
-	slab_settled(S64_MIN);
-	report(variant, "bytes", nr, was_unused - ops_pages_unused());
-	report(variant, "slab_bytes", nr, pages_slab() - was_slab);
-	bench_sample(SUITE, variant, OF, "object_bytes", nr, "bytes",
-		     1000 * (sizeof(struct twheel_op) +
-			     bench_ops.nr_keys * sizeof(struct twheel_watch)));
+	slab_settle();
+	bytes = max(unused - ops_pages_unused(), 0LL) * PAGE_SIZE;
+	bench_sample(SUITE, variant, OF, "bytes", nr, "bytes", div64_u64(bytes * 1000, nr));
 	return 0;
 }
 
 static int memory_of(const struct bench_config *config, const char *variant, unsigned int nr_keys)
 {
 	u32 nr = max(config->nr, NR_MIN);
-	s64 before;
 	int err;
 
 	if (!ops_fit(nr, nr_keys)) {
 		bench_skip(SUITE, variant, OF, "bytes", nr, "no-memory");
 		return 0;
 	}
-	before = slab_settled(S64_MIN);
+	slab_settle();
 	err = ops_start(nr_keys, config->seed);
-	if (err)
-		return err;
-	err = ops_stop(measure(variant, nr));
-	if (!err)
-		report(variant, "left_bytes", nr, slab_settled(before) - before);
-	return err;
+	return err ?: ops_stop(measure(variant, nr));
 }
 
 static int memory_run(const struct bench_config *config)
@@ -161,8 +137,7 @@ static int memory_run(const struct bench_config *config)
 	int err = 0;
 
 	for (rep = 0; rep < config->reps && !err; rep++)
-		err = memory_of(config, "keys1", 1) ?: memory_of(config, "keys3", 3) ?:
-		      memory_of(config, "keys16", 16);
+		err = memory_of(config, "keys1", 1) ?: memory_of(config, "keys3", 3);
 	return err;
 }
 

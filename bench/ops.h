@@ -14,7 +14,7 @@
 #define OPS_FAR_MAX_NS	(100 * 60 * (u64)NSEC_PER_SEC)
 
 /* Maximum number of keys of an operation. */
-#define OPS_KEYS_MAX	16
+#define OPS_KEYS_MAX	3
 
 /**
  * struct bench_op - an operation and its watches, in one object
