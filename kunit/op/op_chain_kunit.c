@@ -6,9 +6,12 @@
 #include <linux/time64.h>
 #include <linux/timer.h>
 
+#include "../stats.h"
 #include "../vtime.h"
+#include "../wall_clock.h"
 #include "op_probe.h"
 
+#define SECOND	((u64)NSEC_PER_SEC)
 #define CHAIN	1000
 
 /* Upper bound on nested callbacks, for all stack sizes. */
@@ -29,16 +32,20 @@ static void end_next(struct probe *probe)
 	depth--;
 }
 
-static void chain_init(struct kunit *test)
+/* The deadlines differ, so that the timers are in various places of the wheel. */
+static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int flags)
 {
+	struct twheel_op_args args = { .wheel = wheel, .flags = flags };
 	unsigned int i;
 
 	atomic_set(&next_link, 0);
 	depth = 0;
 	deepest = 0;
 	for (i = 0; i < CHAIN; i++) {
-		chain[i] = probe_pending(test, TWHEEL_COND_ANY, 0, i, 1);
+		chain[i] = probe_new(test);
 		chain[i]->on_ended = end_next;
+		args.deadline = i % 3 ? twheel_deadline_on(wheel, (i + 1) * SECOND) : TWHEEL_NEVER;
+		KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &chain[i]->op, &args), 0);
 	}
 }
 
@@ -61,9 +68,19 @@ static void expect_chain(struct kunit *test)
 
 static void long_chain_completes_on_bounded_stack(struct kunit *test)
 {
-	chain_init(test);
-	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
-	expect_chain(test);
+	struct twheel_config config = { .name = "kunit" };
+	struct twheel *wheel;
+
+	for (config.clock = 0; config.clock <= TWHEEL_CLOCK_REALTIME; config.clock++) {
+		wheel = twheel_create(&config);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+		chain_init(test, wheel, 0);
+		KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+		expect_chain(test);
+		/* Some callbacks were deferred to the reaper. */
+		KUNIT_EXPECT_GT(test, stats_of(wheel).fired, 0);
+		twheel_destroy(wheel);
+	}
 }
 
 static void end_first(struct timer_list *timer)
@@ -75,7 +92,7 @@ static void chain_may_start_in_softirq(struct kunit *test)
 {
 	static struct timer_list timer;
 
-	chain_init(test);
+	chain_init(test, probe_wheel, 0);
 	timer_setup(&timer, end_first, 0);
 	mod_timer(&timer, jiffies + 1);
 	expect_chain(test);
@@ -100,7 +117,7 @@ static void cancel_sync_on_reaper_runs_deferred_callbacks(struct kunit *test)
 {
 	static struct twheel_timer timer;
 
-	chain_init(test);
+	chain_init(test, probe_wheel, 0);
 	started = false;
 	waited = false;
 	twheel_timer_init(&timer, probe_wheel, wait_for_chain);
@@ -117,7 +134,7 @@ static void drain_waits_for_chain(struct kunit *test)
 {
 	unsigned int i;
 
-	chain_init(test);
+	chain_init(test, probe_wheel, 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
 	twheel_purgatory_drain(probe_purgatory);
 	for (i = 0; i < CHAIN; i++)
@@ -125,11 +142,51 @@ static void drain_waits_for_chain(struct kunit *test)
 	KUNIT_EXPECT_LE(test, deepest, DEEPEST);
 }
 
+static void sleep_a_second(struct twheel_timer *timer)
+{
+	vtime_sleep(SECOND);
+}
+
+/*
+ * The reaper is busy when a callback is deferred to it, and when the clock is set. The
+ * deferred callback was due before the step and continues the chain. The step cancels the
+ * rest.
+ */
+static void step_does_not_lose_deferred_callback(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "kunit", .clock = TWHEEL_CLOCK_REALTIME };
+	struct twheel *realtime = twheel_create(&config);
+	static struct twheel_timer busy;
+	unsigned int i, left, cancelled = 0;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, realtime);
+	chain_init(test, realtime, TWHEEL_OP_CANCEL_ON_SET);
+	twheel_timer_init(&busy, realtime, sleep_a_second);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
+	vtime_sleep(SECOND / 2);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	left = atomic_read(&next_link);
+	KUNIT_ASSERT_LT(test, left, CHAIN);
+	KUNIT_EXPECT_EQ(test, chain[left]->ended, 0);
+	wall_clock_step(test, 5 * SECOND);
+	vtime_sleep(2 * SECOND);
+	wall_clock_step(test, -5 * (s64)SECOND);
+	expect_ended(test, chain[left], TWHEEL_REASON_COMPLETED, left);
+	for (i = 0; i < CHAIN; i++) {
+		KUNIT_EXPECT_EQ(test, chain[i]->ended, 1);
+		cancelled += chain[i]->result.error == -ECANCELED;
+	}
+	KUNIT_EXPECT_GT(test, cancelled, 0);
+	expect_counts(test, 0, 0, 0);
+	twheel_destroy(realtime);
+}
+
 static struct kunit_case chain_cases[] = {
 	KUNIT_CASE(long_chain_completes_on_bounded_stack),
 	KUNIT_CASE(chain_may_start_in_softirq),
 	KUNIT_CASE(cancel_sync_on_reaper_runs_deferred_callbacks),
 	KUNIT_CASE(drain_waits_for_chain),
+	KUNIT_CASE(step_does_not_lose_deferred_callback),
 	{}
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for operations with their own wheel: checks of the wheel, slack, and
- * callbacks deferred to the reaper.
+ * KUnit tests for operations with their own wheel: checks of the wheel, and slack.
  */
 #include <linux/ktime.h>
 #include <linux/time64.h>
@@ -187,98 +186,6 @@ static void rearm_during_add_takes_effect(struct kunit *test)
 	expect_within(test, probe, 0);
 }
 
-#define CHAIN	1000
-
-static struct probe *chain[CHAIN];
-static unsigned int next_link;
-
-static void end_next(struct probe *probe)
-{
-	if (++next_link < CHAIN)
-		twheel_op_complete(&chain[next_link]->op, next_link);
-}
-
-/* The deadlines differ, so that the timers are in various places of the wheel. */
-static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int flags)
-{
-	struct twheel_op_args args = { .wheel = wheel, .flags = flags };
-	unsigned int i;
-
-	next_link = 0;
-	for (i = 0; i < CHAIN; i++) {
-		chain[i] = probe_new(test);
-		chain[i]->on_ended = end_next;
-		args.deadline = twheel_deadline_on(wheel, i % 3 ? (i + 1) * SECOND : TWHEEL_NEVER);
-		KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &chain[i]->op, &args), 0);
-	}
-}
-
-static void expect_chain(struct kunit *test)
-{
-	u64 limit = ktime_get_ns() + 10 * SECOND;
-	unsigned int i;
-
-	for (i = 0; i < CHAIN; i++) {
-		while (!READ_ONCE(chain[i]->ended) && ktime_get_ns() < limit)
-			vtime_sleep(NSEC_PER_MSEC);
-		expect_ended(test, chain[i], TWHEEL_REASON_COMPLETED, i);
-	}
-	expect_counts(test, 0, 0, 0);
-}
-
-static void reaper_of_any_wheel_runs_deferred_callbacks(struct kunit *test)
-{
-	struct twheel *wheel;
-	unsigned int clock;
-
-	for (clock = 0; clock <= TWHEEL_CLOCK_REALTIME; clock++) {
-		wheel = create_wheel(test, clock, 0);
-		chain_init(test, wheel, 0);
-		KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
-		expect_chain(test);
-		/* Some callbacks were deferred to the reaper. */
-		KUNIT_EXPECT_GT(test, stats_of(wheel).fired, 0);
-		twheel_destroy(wheel);
-	}
-}
-
-static void sleep_a_second(struct twheel_timer *timer)
-{
-	vtime_sleep(SECOND);
-}
-
-/*
- * The reaper is busy when a callback is deferred to it, and when the clock is set. The
- * deferred callback was due before the step and continues the chain. The step cancels the
- * rest.
- */
-static void step_does_not_lose_deferred_callback(struct kunit *test)
-{
-	struct twheel *realtime = create_wheel(test, TWHEEL_CLOCK_REALTIME, 0);
-	static struct twheel_timer busy;
-	unsigned int i, left, cancelled = 0;
-
-	chain_init(test, realtime, TWHEEL_OP_CANCEL_ON_SET);
-	twheel_timer_init(&busy, realtime, sleep_a_second);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
-	vtime_sleep(SECOND / 2);
-	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
-	left = next_link;
-	KUNIT_ASSERT_LT(test, left, CHAIN);
-	KUNIT_EXPECT_EQ(test, chain[left]->ended, 0);
-	wall_clock_step(test, 5 * SECOND);
-	vtime_sleep(2 * SECOND);
-	wall_clock_step(test, -5 * (s64)SECOND);
-	expect_ended(test, chain[left], TWHEEL_REASON_COMPLETED, left);
-	for (i = 0; i < CHAIN; i++) {
-		KUNIT_EXPECT_EQ(test, chain[i]->ended, 1);
-		cancelled += chain[i]->result.error == -ECANCELED;
-	}
-	KUNIT_EXPECT_GT(test, cancelled, 0);
-	expect_counts(test, 0, 0, 0);
-	twheel_destroy(realtime);
-}
-
 static int own_ret;
 
 static void expire_self(struct probe *probe)
@@ -309,8 +216,6 @@ static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(coarse_slack_is_an_eighth_of_the_delay),
 	KUNIT_CASE(rearm_replaces_slack),
 	KUNIT_CASE(rearm_during_add_takes_effect),
-	KUNIT_CASE(reaper_of_any_wheel_runs_deferred_callbacks),
-	KUNIT_CASE(step_does_not_lose_deferred_callback),
 	KUNIT_CASE(predicate_can_expire_its_own_op),
 	{}
 };
