@@ -2,9 +2,10 @@
 /*
  * Locks and cache lines that move between CPUs; no time is measured.
  *
- * One thread plays all virtual CPUs, which take turns: each CPU adds one of its timers or
- * operations in turn, until each has added POOL, and then they end them in the same order. An end
- * on the device includes the read of the event. Figures are per pair of add and end:
+ * One thread plays all virtual CPUs, which take turns: each CPU adds one of its operations with a
+ * key of their own in turn, until each has added POOL, and then they signal the keys in the same
+ * order. A signal on the device includes the read of the event. Figures are per pair of add and
+ * signal:
  *
  *	locks		locks taken
  *	handed_over	locks that another CPU was the last to hold
@@ -13,9 +14,7 @@
  *
  * The cases:
  *
- *	timers_own	timers on the shard of each CPU
- *	ops_own		a purgatory for each CPU
- *	ops_shared	one purgatory, and keys of their own
+ *	ops_shared	one purgatory
  *	device_file	one file
  *	device_user	a file for each CPU, of the same user
  *	device_named	a file for each CPU, on one named purgatory
@@ -57,17 +56,15 @@
 #define MOVE		32
 
 static struct player {
-	struct twheel_purgatory *purgatory;
 	struct file *file;
-	struct twheel_timer timers[POOL];
 	struct handed_op {
 		struct twheel_op op;
 		struct twheel_watch watch;
 	} ops[POOL];
-	u64 ids[POOL];
 } players[CPUS_MAX];
 
-static struct handed_op others[CPUS][OTHERS];
+static struct twheel_purgatory *purgatory;
+static struct handed_op others[OTHERS];
 static u64 random_state = 1;
 static unsigned int round_nr;
 
@@ -85,24 +82,18 @@ static u64 far(void)
 	return AHEAD + (random_state >> 28);
 }
 
-static void never_called(struct twheel_timer *timer)
-{
-	expect(false, "a timer fired");
-}
-
 static void ended(struct twheel_op *op)
 {
 }
 
 static const struct twheel_op_ops op_ops = { .ended = ended, .release = ended };
 
-static void op_add(struct twheel_purgatory *purgatory, struct handed_op *op, u64 deadline,
-		   const struct twheel_key *key)
+static void op_add(struct handed_op *op, u64 deadline, const struct twheel_key *key)
 {
-	struct twheel_watch_spec spec = { .key = key ? *key : (struct twheel_key) { } };
+	struct twheel_watch_spec spec = { .key = *key };
 	struct twheel_op_args args = {
-		.deadline = deadline, .specs = &spec, .watches = &op->watch, .nr_keys = !!key,
-		.condition = key ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
+		.deadline = deadline, .specs = &spec, .watches = &op->watch, .nr_keys = 1,
+		.condition = TWHEEL_COND_ANY,
 	};
 
 	twheel_op_init(&op->op, &op_ops);
@@ -115,56 +106,32 @@ static struct twheel_key key_of(unsigned int cpu, unsigned int i)
 	return (struct twheel_key) { { cpu, round_nr * POOL + i } };
 }
 
-/* Calls of a CPU: add its i-th timer or operation, or end it */
+/* Calls of a CPU: add its i-th operation, or signal the key of it */
 
-static void timer_add(unsigned int cpu, unsigned int i)
-{
-	expect(!twheel_timer_add(&players[cpu].timers[i], twheel_deadline(far())), "add");
-}
-
-static void timer_cancel(unsigned int cpu, unsigned int i)
-{
-	expect(!twheel_timer_cancel(&players[cpu].timers[i]), "cancel");
-}
-
-static void op_add_keys0(unsigned int cpu, unsigned int i)
-{
-	op_add(players[cpu].purgatory, &players[cpu].ops[i], twheel_deadline(far()), NULL);
-}
-
-static void op_complete(unsigned int cpu, unsigned int i)
-{
-	expect(!twheel_op_complete(&players[cpu].ops[i].op, 1), "twheel_op_complete");
-	twheel_op_put(&players[cpu].ops[i].op);
-}
-
-static void op_add_keys1(unsigned int cpu, unsigned int i)
+static void op_add_one(unsigned int cpu, unsigned int i)
 {
 	struct twheel_key key = key_of(cpu, i);
 
-	op_add(players[cpu].purgatory, &players[cpu].ops[i], twheel_deadline(far()), &key);
+	op_add(&players[cpu].ops[i], twheel_deadline(far()), &key);
 }
 
-static void op_signal(unsigned int cpu, unsigned int i)
+static void op_signal_one(unsigned int cpu, unsigned int i)
 {
 	struct twheel_key key = key_of(cpu, i);
 
-	expect(twheel_signal(players[cpu].purgatory, &key, 1, 1) == 1, "twheel_signal");
+	expect(twheel_signal(purgatory, &key, 1, 1) == 1, "twheel_signal");
 	twheel_op_put(&players[cpu].ops[i].op);
 }
 
-static u64 device_add(struct file *file, u64 delay, const struct twheel_key *key)
+static void device_add(struct file *file, u64 delay, const struct twheel_key *key)
 {
-	struct twheel_watch_spec spec = { .key = key ? *key : (struct twheel_key) { } };
-	unsigned int nr_keys = !!key;
+	struct twheel_watch_spec spec = { .key = *key };
 	struct twheel_add_args args = {
-		.deadline = delay, .nr_keys = nr_keys,
-		.condition = nr_keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
-		.keys = nr_keys ? (uintptr_t)&spec : 0, .key_size = nr_keys ? sizeof(spec) : 0,
+		.deadline = delay, .nr_keys = 1, .condition = TWHEEL_COND_ANY,
+		.keys = (uintptr_t)&spec, .key_size = sizeof(spec),
 	};
 
 	expect(!rig_ioctl(file, TWHEEL_IOC_ADD, &args), "TWHEEL_IOC_ADD");
-	return args.id;
 }
 
 static void device_read(unsigned int cpu)
@@ -174,27 +141,14 @@ static void device_read(unsigned int cpu)
 	expect(rig_read(players[cpu].file, &event, sizeof(event)) == sizeof(event), "read");
 }
 
-static void device_add_keys0(unsigned int cpu, unsigned int i)
-{
-	players[cpu].ids[i] = device_add(players[cpu].file, far(), NULL);
-}
-
-static void device_cancel(unsigned int cpu, unsigned int i)
-{
-	struct twheel_cancel_args args = { .id = players[cpu].ids[i] };
-
-	expect(!rig_ioctl(players[cpu].file, TWHEEL_IOC_CANCEL, &args), "TWHEEL_IOC_CANCEL");
-	device_read(cpu);
-}
-
-static void device_add_keys1(unsigned int cpu, unsigned int i)
+static void device_add_one(unsigned int cpu, unsigned int i)
 {
 	struct twheel_key key = key_of(cpu, i);
 
-	players[cpu].ids[i] = device_add(players[cpu].file, far(), &key);
+	device_add(players[cpu].file, far(), &key);
 }
 
-static void device_signal(unsigned int cpu, unsigned int i)
+static void device_signal_one(unsigned int cpu, unsigned int i)
 {
 	struct twheel_signal_args args = { .key = key_of(cpu, i) };
 
@@ -205,31 +159,24 @@ static void device_signal(unsigned int cpu, unsigned int i)
 
 /* Setup and cleanup of all players */
 
-static void purgatory_set(unsigned int cpu, unsigned int nr_others)
+static void purgatory_set(unsigned int nr_others)
 {
 	struct twheel_purgatory_config config = { .name = "handover", .max_pending = 1 << 16 };
 	struct twheel_key key;
 	unsigned int i;
 
-	players[cpu].purgatory = twheel_purgatory_create(&config);
-	expect(!IS_ERR(players[cpu].purgatory), "twheel_purgatory_create");
+	purgatory = twheel_purgatory_create(&config);
+	expect(!IS_ERR(purgatory), "twheel_purgatory_create");
 	for (i = 0; i < nr_others; i++) {
-		key = key_of(CPUS_MAX + cpu, i);
-		op_add(players[cpu].purgatory, &others[cpu][i], TWHEEL_NEVER, &key);
+		key = key_of(CPUS_MAX, i);
+		op_add(&others[i], TWHEEL_NEVER, &key);
 		rig_settle();
 	}
 }
 
-static void ops_own(void)
-{
-	purgatory_set(0, OTHERS);
-	purgatory_set(1, OTHERS);
-}
-
 static void ops_shared(void)
 {
-	purgatory_set(0, OTHERS);
-	players[1].purgatory = players[0].purgatory;
+	purgatory_set(OTHERS);
 }
 
 static void files_set(const char *name, unsigned int nr)
@@ -273,28 +220,20 @@ static void device_named(void)
 	files_set("/dev/twheel-handover", 2);
 }
 
-static void nothing(void)
-{
-}
-
 static void close_all(void)
 {
 	struct twheel_remove_args args = { .name = "handover" };
 	struct file *control;
 	unsigned int cpu;
 
-	if (players[0].purgatory)
-		twheel_purgatory_destroy(players[0].purgatory);
-	if (players[1].purgatory != players[0].purgatory)
-		twheel_purgatory_destroy(players[1].purgatory);
+	twheel_purgatory_destroy(purgatory);
+	purgatory = NULL;
 	if (players[0].file)
 		rig_close(players[0].file);
 	if (players[1].file && players[1].file != players[0].file)
 		rig_close(players[1].file);
-	for (cpu = 0; cpu < CPUS; cpu++) {
-		players[cpu].purgatory = NULL;
+	for (cpu = 0; cpu < CPUS; cpu++)
 		players[cpu].file = NULL;
-	}
 	control = rig_open("/dev/twheel-control", O_RDWR);
 	rig_ioctl(control, TWHEEL_IOC_REMOVE, &args);
 	rig_close(control);
@@ -302,22 +241,14 @@ static void close_all(void)
 
 static const struct job {
 	const char *name;
-	const char *figure;
 	void (*open)(void);
 	void (*add)(unsigned int cpu, unsigned int i);
 	void (*end)(unsigned int cpu, unsigned int i);
 } jobs[] = {
-	{ "timers_own", "add_cancel", nothing, timer_add, timer_cancel },
-	{ "ops_own", "add_complete", ops_own, op_add_keys0, op_complete },
-	{ "ops_own", "add_signal_keys1", ops_own, op_add_keys1, op_signal },
-	{ "ops_shared", "add_complete", ops_shared, op_add_keys0, op_complete },
-	{ "ops_shared", "add_signal_keys1", ops_shared, op_add_keys1, op_signal },
-	{ "device_file", "add_cancel", device_file, device_add_keys0, device_cancel },
-	{ "device_file", "add_signal_keys1", device_file, device_add_keys1, device_signal },
-	{ "device_user", "add_cancel", device_user, device_add_keys0, device_cancel },
-	{ "device_user", "add_signal_keys1", device_user, device_add_keys1, device_signal },
-	{ "device_named", "add_cancel", device_named, device_add_keys0, device_cancel },
-	{ "device_named", "add_signal_keys1", device_named, device_add_keys1, device_signal },
+	{ "ops_shared", ops_shared, op_add_one, op_signal_one },
+	{ "device_file", device_file, device_add_one, device_signal_one },
+	{ "device_user", device_user, device_add_one, device_signal_one },
+	{ "device_named", device_named, device_add_one, device_signal_one },
 };
 
 static void on(unsigned int cpu)
@@ -361,11 +292,11 @@ static void run_job(const struct job *job)
 			rig_count_start(false);
 		round_of(job);
 	}
-	sample("handover", job->name, job->figure, ":locks", POOL, "locks",
+	sample("handover", job->name, "add_signal_keys1", ":locks", POOL, "locks",
 	       rig_counts.locks / pairs);
-	sample("handover", job->name, job->figure, ":handed_over", POOL, "hand-overs",
+	sample("handover", job->name, "add_signal_keys1", ":handed_over", POOL, "hand-overs",
 	       rig_counts.handed_over / pairs);
-	sample("handover", job->name, job->figure, ":moved", POOL, "lines",
+	sample("handover", job->name, "add_signal_keys1", ":moved", POOL, "lines",
 	       rig_counts.moved / pairs);
 	on(0);
 	rig_works_hold(false);
@@ -374,11 +305,8 @@ static void run_job(const struct job *job)
 
 static void run_handover(void)
 {
-	unsigned int cpu, i;
+	unsigned int i;
 
-	for (cpu = 0; cpu < CPUS; cpu++)
-		for (i = 0; i < POOL; i++)
-			twheel_timer_init(&players[cpu].timers[i], twheel_system(), never_called);
 	printf("begin suite=handover pending=%u\n", POOL);
 	for (i = 0; i < ARRAY_SIZE(jobs); i++)
 		run_job(&jobs[i]);
@@ -396,10 +324,10 @@ static void hot_pairs(unsigned int cpus, unsigned int nr)
 	for (i = 0; i < nr; i++) {
 		op = &players[0].ops[i % POOL];
 		on(call++ % cpus);
-		op_add(players[0].purgatory, op, twheel_deadline(far()), &key);
+		op_add(op, twheel_deadline(far()), &key);
 		rig_settle();
 		on(call++ % cpus);
-		expect(twheel_signal(players[0].purgatory, &key, 1, 1) == 1, "twheel_signal");
+		expect(twheel_signal(purgatory, &key, 1, 1) == 1, "twheel_signal");
 		twheel_op_put(&op->op);
 		rig_settle();
 	}
@@ -418,7 +346,7 @@ static void run_hot_key(void)
 
 	printf("begin suite=hot_key pending=1\n");
 	rig_works_hold(true);
-	purgatory_set(0, 0);
+	purgatory_set(0);
 	for (cpus = 1; cpus <= CPUS_MAX; cpus *= 2) {
 		struct rig_counts held;
 		double time;
