@@ -263,6 +263,43 @@ static void cancel_on_set_does_not_change_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, on_set_called, 2);
 }
 
+static int on_set_error;
+
+static void note_error(struct twheel_timer *timer)
+{
+	on_set_error = twheel_timer_error(timer);
+}
+
+/* The reaper is busy, and has left a step unfinished when the clock is set again. */
+static void timer_added_during_step_is_cancelled_by_next(struct kunit *test)
+{
+	static struct twheel_timer first;
+	static struct twheel_clock_timer on_set;
+	unsigned int i;
+
+	start(test, TWHEEL_CLOCK_REALTIME);
+	reinit_completion(&busy_begins);
+	reinit_completion(&busy_may_end);
+	on_set_error = 0;
+	twheel_timer_init(&first, timer_set.wheel, busy);
+	twheel_clock_timer_init(&on_set, timer_set.wheel, note_error, 0);
+	twheel_timer_add(&first, 0);
+	wait_for_completion(&busy_begins);
+	for (i = 0; i < SIZE; i++)
+		timer_set_add(&timer_set.member[i], START_NS + NSEC_PER_SEC +
+			      random_within(&random, 9 * NSEC_PER_SEC), 0, 0);
+	vtime_sleep(11 * NSEC_PER_SEC);
+	wall_set(START_NS);
+	vtime_sleep(NOTICE_NS);
+	twheel_timer_add(&on_set.timer, START_NS + DAY_NS);
+	wall_set(START_NS - DAY_NS);
+	vtime_sleep(NOTICE_NS);
+	complete(&busy_may_end);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, on_set_error, -ECANCELED);
+	twheel_timer_cancel_sync(&on_set.timer);
+}
+
 static struct kunit_case steps_cases[] = {
 	KUNIT_CASE(steps_do_not_affect_monotonic_wheel),
 	KUNIT_CASE(steps_do_not_affect_boottime_wheel),
@@ -270,6 +307,7 @@ static struct kunit_case steps_cases[] = {
 	KUNIT_CASE(timers_missed_by_busy_reaper_fire_after_step_back),
 	KUNIT_CASE(fixed_rate_stays_on_grid),
 	KUNIT_CASE(cancel_on_set_does_not_change_order),
+	KUNIT_CASE(timer_added_during_step_is_cancelled_by_next),
 	{}
 };
 
