@@ -99,7 +99,10 @@ void twheel_file_periodic_pause(struct twheel_file_periodic *periodic)
 	twheel_periodic_cancel(&periodic->periodic);
 }
 
-/* Restart a paused timer after the event was read. */
+/*
+ * Restart a paused timer after the event was read. Its callback, which has paused it, may still be
+ * running: it has no effect on the timer any more.
+ */
 void twheel_file_periodic_resume(struct twheel_file_periodic *periodic)
 {
 	if (!periodic->paused)

@@ -124,6 +124,7 @@ static int uring_deliver(struct twheel_file_op *file_op, u64 address)
 
 	if (!address)
 		return file_op->op.reason;
+	/* An exiting task may have no time namespace any more, which the event needs. */
 	if (current->flags & (PF_KTHREAD | PF_EXITING))
 		return -ENODATA;
 	twheel_event_fill(file_op, &event);
