@@ -66,7 +66,7 @@ shell: ## a second shell in that VM, from another terminal (DEMO_KERNEL=)
 
 check-quick: ## before a commit: static checks, tools, KUnit, a short run of the native rig
 check: ## before a push: all kinds of tests, about ten minutes
-check-long: ## before a release: all tests on all kernels, almost two hours (MINUTES=)
+check-long: ## before a release: all tests on all kernels, more than two hours (MINUTES=)
 check:
 	@scripts/install-packages check
 	@scripts/check

@@ -668,7 +668,7 @@ static bool keys_try_extend(struct twheel_keys *keys, bool may_sleep)
 }
 
 /*
- * Take part in the growth of the table, without @wait unless another caller is splitting buckets.
+ * Help to grow the table. Without @wait, do not wait for another caller that is splitting buckets.
  * Return: false if it does not grow.
  */
 static bool keys_grow(struct twheel_keys *keys, bool may_sleep, bool wait)
