@@ -486,7 +486,7 @@ static int arming_finish(const struct arming *arming)
 /*
  * Add or re-arm any timer. If the wheel needs another level, it is allocated without the lock.
  * Without memory, the timer stays on its shard, and goes to the last slot of the top level if this
- * shard needs a level, too; see wheel.c. Not inlined, so that it takes no registers of plain_call().
+ * shard needs a level, too; see wheel.c. Not inlined: it would take registers of plain_call().
  */
 static noinline int timer_arm(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			      unsigned int mode)

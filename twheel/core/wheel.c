@@ -111,7 +111,7 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 		level->bucket[i].level = nr;
 	wheel->level[nr] = level;
 	wheel->nr_levels = nr + 1;
-	/* The current tick may be anywhere in its slot. An overflow makes this too small at most. */
+	/* The current tick may be anywhere in its slot. An overflow makes it too small at most. */
 	wheel->reach = wheel->span[nr] * (wheel->slots - 1);
 	wheel->starved = false;
 }
