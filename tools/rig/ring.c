@@ -37,18 +37,8 @@ struct slot {
 static struct file *file;
 static struct slot slots[THREADS][OPS];
 static u64 ids[THREADS * OPS];	/* of the latest operations, for other threads */
-static u64 until, ops, unread, exited, wrong, lost, twice;
+static u64 until, ops, unread, rest, exited, wrong, lost, twice;
 static u32 ending;
-
-/*
- * A look-up by an old id may find a new operation through an address dependency, which TSan does
- * not know.
- */
-#ifdef __SANITIZE_THREAD__
-static const u64 by_id;
-#else
-static const u64 by_id = 1;
-#endif
 
 static void completed(u64 user_data, int res)
 {
@@ -139,7 +129,17 @@ static void *submitter(void *arg)
 	return NULL;
 }
 
-/* End operations of all threads by id and key. */
+/* Read the events that were not delivered by rings: the file holds a limited number. */
+static void read_rest(void)
+{
+	struct twheel_event events[16];
+	ssize_t got;
+
+	while ((got = rig_read(file, events, sizeof(events))) > 0)
+		rest += got / sizeof(events[0]);
+}
+
+/* End operations of all threads by id and key, and read events. */
 static void *ender(void *arg)
 {
 	struct twheel_signal_args signal = {};
@@ -151,26 +151,16 @@ static void *ender(void *arg)
 		what = rig_random();
 		cancel.id = __atomic_load_n(&ids[(what >> 8) % ARRAY_SIZE(ids)], __ATOMIC_ACQUIRE);
 		signal.key.v[0] = (what >> 24) % KEYS;
-		if (what & by_id)
+		if (what & 1)
 			rig_ioctl(file, TWHEEL_IOC_CANCEL, &cancel);
 		else if (what & 0x3f0000000)
 			rig_ioctl(file, TWHEEL_IOC_SIGNAL, &signal);
 		else
 			rig_ioctl(file, TWHEEL_IOC_COMPLETE_ALL, &all);
+		if (!(what >> 32 & 1023))
+			read_rest();
 	}
 	return NULL;
-}
-
-/* Read the events that were not delivered by rings. Return: their number. */
-static u64 read_rest(void)
-{
-	struct twheel_event events[16];
-	u64 nr = 0;
-	ssize_t got;
-
-	while ((got = rig_read(file, events, sizeof(events))) > 0)
-		nr += got / sizeof(events[0]);
-	return nr;
 }
 
 int main(int argc, char **argv)
@@ -179,7 +169,6 @@ int main(int argc, char **argv)
 	struct twheel_query_args query = {};
 	pthread_t threads[THREADS + 1];
 	bool failed;
-	u64 rest;
 	int i, option;
 
 	while ((option = getopt(argc, argv, "s:S:t:o:W")) != -1) {
@@ -198,7 +187,7 @@ int main(int argc, char **argv)
 	BUG_ON(pthread_create(&threads[i], NULL, ender, NULL));
 	for (i = 0; i <= THREADS; i++)
 		pthread_join(threads[i], NULL);
-	rest = read_rest();
+	read_rest();
 	rig_ioctl(file, TWHEEL_IOC_QUERY, &query);
 	failed = wrong || lost || twice || rest != unread || query.pending || query.user_ops ||
 		 query.own || query.added != query.completed + query.expired + query.cancelled;
