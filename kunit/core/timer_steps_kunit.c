@@ -94,6 +94,17 @@ static void busy(struct twheel_timer *timer)
 	wait_for_completion(&busy_may_end);
 }
 
+/* Start a wheel whose reaper is busy until @busy_may_end is completed. */
+static void start_busy(struct kunit *test, struct twheel_timer *first)
+{
+	start(test, TWHEEL_CLOCK_REALTIME);
+	reinit_completion(&busy_begins);
+	reinit_completion(&busy_may_end);
+	twheel_timer_init(first, timer_set.wheel, busy);
+	twheel_timer_add(first, 0);
+	wait_for_completion(&busy_begins);
+}
+
 /* All deadlines have already passed when the reaper processes the timers. */
 static void step_back_does_not_delay_passed_timers(struct kunit *test)
 {
@@ -101,12 +112,7 @@ static void step_back_does_not_delay_passed_timers(struct kunit *test)
 	unsigned int i;
 	u64 at;
 
-	start(test, TWHEEL_CLOCK_REALTIME);
-	reinit_completion(&busy_begins);
-	reinit_completion(&busy_may_end);
-	twheel_timer_init(&first, timer_set.wheel, busy);
-	twheel_timer_add(&first, 0);
-	wait_for_completion(&busy_begins);
+	start_busy(test, &first);
 	for (i = 0; i < SIZE; i++)
 		timer_set_add(&timer_set.member[i],
 			      random_within(&random, START_NS - DAY_NS), 0, 0);
@@ -131,12 +137,7 @@ static void timers_missed_by_busy_reaper_fire_after_step_back(struct kunit *test
 	unsigned int i, late = 0;
 	u64 passed;
 
-	start(test, TWHEEL_CLOCK_REALTIME);
-	reinit_completion(&busy_begins);
-	reinit_completion(&busy_may_end);
-	twheel_timer_init(&first, timer_set.wheel, busy);
-	twheel_timer_add(&first, 0);
-	wait_for_completion(&busy_begins);
+	start_busy(test, &first);
 	for (i = 0; i < SIZE; i++)
 		timer_set_add(&timer_set.member[i], START_NS + NSEC_PER_SEC +
 			      random_within(&random, 9 * NSEC_PER_SEC), 0, 0);
@@ -277,14 +278,9 @@ static void timer_added_during_step_is_cancelled_by_next(struct kunit *test)
 	static struct twheel_clock_timer on_set;
 	unsigned int i;
 
-	start(test, TWHEEL_CLOCK_REALTIME);
-	reinit_completion(&busy_begins);
-	reinit_completion(&busy_may_end);
+	start_busy(test, &first);
 	on_set_error = 0;
-	twheel_timer_init(&first, timer_set.wheel, busy);
 	twheel_clock_timer_init(&on_set, timer_set.wheel, note_error, 0);
-	twheel_timer_add(&first, 0);
-	wait_for_completion(&busy_begins);
 	for (i = 0; i < SIZE; i++)
 		timer_set_add(&timer_set.member[i], START_NS + NSEC_PER_SEC +
 			      random_within(&random, 9 * NSEC_PER_SEC), 0, 0);
