@@ -11,6 +11,7 @@
 #include <linux/errno.h>
 #include <linux/workqueue.h>
 
+#include "../twheel/compat.h"
 #include "torture.h"
 
 static struct workqueue_struct *queue;
@@ -18,7 +19,7 @@ static struct workqueue_struct *queue;
 /* A per-CPU workqueue, so that CPU hotplug affects it, too. */
 int kinds_set_up(void)
 {
-	queue = alloc_workqueue("twheel_torture", WQ_UNBOUND, 0);
+	queue = alloc_workqueue("twheel_torture", TWHEEL_WQ_PERCPU, 0);
 	return queue ? 0 : -ENOMEM;
 }
 

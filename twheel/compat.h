@@ -48,6 +48,13 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #define TWHEEL_IMPORT_NS(namespace) MODULE_IMPORT_NS(namespace)
 #endif
 
+/* A workqueue is per CPU by default. 7.3 warns without WQ_PERCPU, which was added in 6.18. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define TWHEEL_WQ_PERCPU WQ_PERCPU
+#else
+#define TWHEEL_WQ_PERCPU 0
+#endif
+
 /*
  * Commands of io_uring: the exit of a ring cancels them since 6.7; their header exists since 6.8.
  * On older kernels, a ring with an operation that has no deadline would never be freed.
