@@ -1,6 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Contender: asyncio's call_later; see jobs.c for the jobs. A dict for the keys."""
+"""
+Contenders in Python; see jobs.c for the jobs. asyncio: its call_later, and a dict for the keys.
+twheel_python: the package of the device in batches of 64 calls. It reports only the time; the rest
+is that of the device.
+
+    jobs.py CONTENDER JOB PENDING OPERATIONS SECONDS
+"""
 
 import asyncio
 import random
@@ -9,19 +15,25 @@ import sys
 import time
 
 KEYS = 3
-JOB, PENDING, OPERATIONS, SECONDS = (
-    sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))
+BATCH = 64
+CONTENDER, JOB, PENDING, OPERATIONS, SECONDS = (
+    *sys.argv[1:3], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
 NEED = {"quorum": 2, "any": 1}.get(JOB, 0)
+SESSION = 30
 
 
 def report(figure, unit, value):
-    print(f"sample suite=peers case={JOB} of=asyncio what={figure} pending={PENDING} "
+    print(f"sample suite=peers case={JOB} of={CONTENDER} what={figure} pending={PENDING} "
           f"unit={unit} value={value:.2f}", flush=True)
 
 
 def fail(text):
-    print("FAILURE: asyncio:", text)
+    print(f"FAILURE: {CONTENDER}: {text}")
     sys.exit(1)
+
+
+def delay():
+    return SESSION if JOB == "sessions" else random.uniform(60, 600)
 
 
 def memory():
@@ -54,8 +66,7 @@ class Items:
             for key in range(self.next_key, self.next_key + KEYS):
                 self.watches[key] = i
             self.next_key += KEYS
-        delay = 30 if JOB == "sessions" else random.uniform(60, 600)
-        self.handles[i] = self.loop.call_later(delay, self.expire)
+        self.handles[i] = self.loop.call_later(delay(), self.expire)
 
     def signal(self, key):
         i = self.watches[key]
@@ -119,7 +130,7 @@ async def late(loop, number, early):
     report("late_max", "us", us[-1])
 
 
-async def main():
+async def run_asyncio():
     items = Items()
     before = memory()
     for i in range(PENDING):
@@ -137,7 +148,73 @@ async def main():
     report("idle_cpu", "us", (end - cpu) * 1e6 / SECONDS)
     if items.early or NEED and len(items.watches) != KEYS * PENDING:
         fail("timeouts expired early, or keys are left")
-    print("end suite=peers")
 
 
-asyncio.run(main())
+class Waits:
+    """The pending operations of a purgatory: their ids, and the first key of each."""
+
+    def __init__(self, purgatory, batch):
+        self.purgatory = purgatory
+        self.batch = batch
+        self.ids = [0] * PENDING
+        self.keys = [0] * PENDING
+        self.next_key = 0
+
+    def submit(self):
+        results = self.batch.submit()
+        if any(result.error for result in results):
+            fail("a call failed")
+        return results
+
+    def add(self, numbers):
+        for i in numbers:
+            self.keys[i] = self.next_key
+            keys = range(self.next_key, self.next_key + KEYS) if NEED else ()
+            self.next_key += len(keys)
+            self.batch.add(keys, timeout=delay(), cookie=i,
+                           quorum=NEED if NEED > 1 else None)
+        for i, result in zip(numbers, self.submit()):
+            self.ids[i] = result.value
+
+    def end(self, numbers):
+        for i in numbers:
+            for k in range(NEED):
+                self.batch.signal(self.keys[i] + k)
+            if not NEED:
+                self.batch.cancel(self.ids[i])
+        self.submit()
+        if sorted(event.cookie for event in self.purgatory.read(BATCH)) != numbers:
+            fail("an item did not end, or another one did")
+
+    def steps(self, number):
+        """Each step takes one operation of each of 64 parts."""
+        part = PENDING // BATCH
+        for _ in range(number // BATCH):
+            numbers = [i * part + random.randrange(part) for i in range(BATCH)]
+            if JOB == "sessions":
+                self.batch.rearm_many([self.ids[i] for i in numbers], SESSION)
+                self.submit()
+            else:
+                self.end(numbers)
+                self.add(numbers)
+
+
+def run_twheel():
+    """The elapsed time, since the kernel does the work."""
+    import twheel  # the other contender runs without it
+
+    with twheel.Purgatory(nonblock=True) as purgatory, twheel.Batch(purgatory, BATCH) as batch:
+        waits = Waits(purgatory, batch)
+        for i in range(0, PENDING, BATCH):
+            waits.add(range(i, min(i + BATCH, PENDING)))
+        waits.steps(OPERATIONS // 4)
+        start = time.monotonic()
+        waits.steps(OPERATIONS)
+        report("cpu", "ns", (time.monotonic() - start) * 1e9 / (OPERATIONS // BATCH * BATCH))
+
+
+if CONTENDER == "asyncio":
+    asyncio.run(run_asyncio())
+else:
+    run_twheel()
+print("end suite=peers")
