@@ -84,6 +84,7 @@ class Peers(Base):
 class Rates(Base):
     rows = (("twheel_kernel", "twheel, in the kernel"),
             ("twheel_device", "twheel, from programs in C, 64 calls at once"),
+            ("twheel_python", "twheel, from programs in Python, likewise"),
             ("heap_timerfd", "a heap in the process, in C"),
             ("asyncio", "a heap in the process, in Python (asyncio)"))
     jobs = ("timeouts", "sessions", "quorum")
