@@ -157,17 +157,6 @@ class Rebalance(WithGroup):
         first.join()
         self.assertEqual(first.members, [first.id])
 
-    def test_static_member_restarts_without_a_rebalance(self):
-        first, second = self.member(instance="one"), self.member(instance="two")
-        self.form(first, second)
-        again = self.member(instance="two")
-        again.join()
-        again.sync()
-        self.assertEqual((again.generation, again.assignment),
-                         (second.generation, second.assignment))
-        self.assertEqual(second.heartbeat(), wire.FENCED_INSTANCE_ID)
-        self.assertEqual((first.heartbeat(), again.heartbeat()), (0, 0))
-
 
 class InitialDelay(WithGroup):
     DELAY_MS = 1000
@@ -238,13 +227,6 @@ class Offsets(WithGroup):
             # No session is left behind.
             self.assertEqual(self.cluster.waits("session:"), 0)
 
-    def test_offset_of_another_generation_is_refused(self):
-        member = self.member()
-        self.form(member)
-        member.generation += 1
-        self.assertEqual(member.commit("topic", 1, 5), wire.ILLEGAL_GENERATION)
-        self.assertEqual(wire.committed(self.cluster.connect(self), "group", "topic", 1), -1)
-
 
 class Workers(WithGroup):
     """Members that are connected to different workers."""
@@ -253,10 +235,6 @@ class Workers(WithGroup):
         super().setUp()
         self.workers = self.cluster.connect_to_each_worker(self)
         self.members = [self.member(connection) for connection in self.workers.values()]
-
-    def test_requests_complete_each_other_across_workers(self):
-        self.form(*self.members)
-        self.assertEqual([member.heartbeat() for member in self.members], [0, 0, 0])
 
     def test_members_of_a_killed_worker_go_on_in_their_sessions(self):
         self.form(*self.members)

@@ -258,7 +258,7 @@ static void disconnect(struct client *client)
 }
 
 /* A worker that is killed. */
-static pid_t killed(void (*function)(void))
+static void killed(void (*function)(void))
 {
 	pid_t pid = fork();
 	int how;
@@ -269,7 +269,6 @@ static pid_t killed(void (*function)(void))
 		raise(SIGKILL);
 	}
 	CHECK(waitpid(pid, &how, 0) == pid && WIFSIGNALED(how));
-	return pid;
 }
 
 /* A stable group of one member. */
@@ -299,48 +298,6 @@ static void form_two(void)
 	CHECK(!strcmp(first.assignment, "x") && !strcmp(second.assignment, "y"));
 }
 
-static void members_join_and_get_their_assignments(void)
-{
-	start();
-	form_two();
-	CHECK(!beat(&first) && !beat(&second));
-}
-
-static void first_rebalance_lasts_for_the_initial_delay(void)
-{
-	uint64_t deadline;
-
-	start();
-	config.initial_delay_ms = HOUR_MS / 2;
-	join_and_wait(&first);
-	deadline = first.request->deadline;
-	/* Another member extends it, up to the rebalance timeout. */
-	join_and_wait(&second);
-	CHECK(waits(&first) && first.request->deadline > deadline);
-	config.initial_delay_ms = 2 * HOUR_MS;
-	start_join(&third);
-	CHECK(waits(&first) && first.request->deadline == group->limit);
-	end_rebalance();
-	end_join(&first);
-	end_join(&second);
-	end_join(&third);
-	CHECK(first.generation == second.generation && third.generation == first.generation);
-	CHECK(first.members + second.members + third.members == 3);
-}
-
-static void member_that_does_not_rejoin_is_removed_at_the_rebalance_timeout(void)
-{
-	start();
-	form();
-	join_and_wait(&second);
-	CHECK(beat(&first) == REBALANCE_IN_PROGRESS);
-	CHECK(member_of(&first)->due == group->deadline);
-	end_rebalance();
-	end_join(&second);
-	CHECK(second.leads && second.members == 1);
-	CHECK(beat(&first) == UNKNOWN_MEMBER_ID);
-}
-
 static void end_of_a_session_starts_a_rebalance(void)
 {
 	start();
@@ -353,38 +310,6 @@ static void end_of_a_session_starts_a_rebalance(void)
 	CHECK(beat(&first) == REBALANCE_IN_PROGRESS && beat(&second) == UNKNOWN_MEMBER_ID);
 	join_at_once(&first);
 	CHECK(first.leads && first.members == 1);
-}
-
-static void session_does_not_end_while_a_request_waits(void)
-{
-	start();
-	form_two();
-	join_and_wait(&first);
-	end_session(&first, false);
-	CHECK(waits(&first));
-	end_session(&second, false);
-	end_join(&first);
-	CHECK(!first.error && first.members == 1);
-}
-
-static void member_that_leaves_starts_a_rebalance_at_once(void)
-{
-	start();
-	form_two();
-	CHECK(!quit(&second) && beat(&first) == REBALANCE_IN_PROGRESS);
-	CHECK(quit(&second) == UNKNOWN_MEMBER_ID);
-	join_at_once(&first);
-	CHECK(first.members == 1);
-}
-
-static void rebalance_ends_when_the_last_missing_member_leaves(void)
-{
-	start();
-	form();
-	join_and_wait(&second);
-	CHECK(!quit(&first));
-	end_join(&second);
-	CHECK(second.leads && second.members == 1);
 }
 
 static void member_that_does_not_rejoin_is_removed_although_no_request_waits(void)
@@ -409,19 +334,6 @@ static void group_of_which_no_member_rejoins_is_empty(void)
 	CHECK(beat(&first) == UNKNOWN_MEMBER_ID && group->state == EMPTY);
 }
 
-static void sync_is_answered_with_an_error_by_another_rebalance(void)
-{
-	start();
-	form_two();
-	rejoin_both(&first, &second);
-	start_sync(&second, NULL);
-	CHECK(waits(&second));
-	start_join(&third);
-	end_sync(&second);
-	CHECK(second.error == REBALANCE_IN_PROGRESS);
-	disconnect(&third);
-}
-
 static void assignment_that_is_too_large_ends_the_wait_of_the_leader(void)
 {
 	static char large[GROUP_DATA_MAX + 1];
@@ -438,33 +350,6 @@ static void assignment_that_is_too_large_ends_the_wait_of_the_leader(void)
 	first.request = begin();
 	end_sync(&first);
 	CHECK(first.error == MESSAGE_TOO_LARGE && !member_of(&first)->waits_in);
-}
-
-static void member_that_does_not_sync_is_removed_although_it_sends_heartbeats(void)
-{
-	struct member *member;
-
-	start();
-	form_two();
-	rejoin_both(&first, &second);
-	sync_at_once(&first, &second);
-	member = member_of(&second);
-	CHECK(!beat(&second) && member->session.deadline <= member->due);
-	member->due = now_ns();
-	CHECK(!beat(&second));
-	read_alarms();
-	CHECK(beat(&second) == UNKNOWN_MEMBER_ID);
-	CHECK(beat(&first) == REBALANCE_IN_PROGRESS);
-}
-
-static void closed_connection_of_a_new_member_leaves_nothing(void)
-{
-	start();
-	form();
-	join_and_wait(&second);
-	disconnect(&second);
-	join_at_once(&first);
-	CHECK(first.members == 1);
 }
 
 static void closed_connection_of_a_known_member_keeps_its_place(void)
@@ -566,7 +451,7 @@ static void wrong_members_are_refused(void)
 	struct client other = { .id = "member-0-1" };
 
 	start();
-	CHECK(beat(&other) == UNKNOWN_MEMBER_ID);
+	CHECK(beat(&other) == UNKNOWN_MEMBER_ID && quit(&other) == UNKNOWN_MEMBER_ID);
 	form();
 	other.generation = first.generation;
 	CHECK(beat(&other) == UNKNOWN_MEMBER_ID);
@@ -618,25 +503,6 @@ static void members_of_all_groups_are_limited(void)
 	CHECK(error == GROUP_MAX_SIZE_REACHED && nr == MAX_MEMBERS + 1);
 }
 
-static void leader_gets_more_members_than_a_message_has_partitions(void)
-{
-	static struct client members[2 * MAX_PARTS];
-	int nr = sizeof(members) / sizeof(*members), nr_listed = 0;
-
-	start();
-	config.initial_delay_ms = HOUR_MS;
-	for (int i = 0; i < nr; i++) {
-		members[i] = unknown;
-		start_join(&members[i]);
-	}
-	end_rebalance();
-	for (int i = 0; i < nr; i++) {
-		end_join(&members[i]);
-		nr_listed += members[i].members;
-	}
-	CHECK(nr_listed == nr);
-}
-
 static void offsets_are_fetched_as_committed(void)
 {
 	start();
@@ -658,18 +524,6 @@ static void restart(void)
 	kit_close();
 	partitions_create();
 	groups_create();
-}
-
-static void restarted_broker_has_its_offsets(void)
-{
-	start();
-	CHECK(!commit(&simple, "alone", 3, NULL) && !commit(&simple, "alone", 7, "note"));
-	restart();
-	CHECK(fetched("alone") == 7);
-	/* Commits go on in the same log. */
-	CHECK(!commit(&simple, "alone", 8, NULL));
-	restart();
-	CHECK(fetched("alone") == 8);
 }
 
 static void commit_beyond_the_size_of_a_batch_is_refused(void)
@@ -710,40 +564,13 @@ static void process_killed_with_the_lock_leaves_groups_without_members(void)
 	CHECK(beat(&first) == UNKNOWN_MEMBER_ID && fetched("alone") == 7);
 }
 
-static void join_second(void)
-{
-	start_join(&second);
-}
-
-static void requests_of_a_killed_worker_do_not_count(void)
-{
-	pid_t pid;
-
-	start();
-	form();
-	pid = killed(join_second);
-	CHECK(beat(&first) == REBALANCE_IN_PROGRESS);
-	groups_repair(pid);
-	join_at_once(&first);
-	CHECK(first.members == 1);
-}
-
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		CASE(members_join_and_get_their_assignments),
-		CASE(first_rebalance_lasts_for_the_initial_delay),
-		CASE(member_that_does_not_rejoin_is_removed_at_the_rebalance_timeout),
 		CASE(end_of_a_session_starts_a_rebalance),
-		CASE(session_does_not_end_while_a_request_waits),
-		CASE(member_that_leaves_starts_a_rebalance_at_once),
-		CASE(rebalance_ends_when_the_last_missing_member_leaves),
 		CASE(member_that_does_not_rejoin_is_removed_although_no_request_waits),
 		CASE(group_of_which_no_member_rejoins_is_empty),
-		CASE(sync_is_answered_with_an_error_by_another_rebalance),
 		CASE(assignment_that_is_too_large_ends_the_wait_of_the_leader),
-		CASE(member_that_does_not_sync_is_removed_although_it_sends_heartbeats),
-		CASE(closed_connection_of_a_new_member_leaves_nothing),
 		CASE(closed_connection_of_a_known_member_keeps_its_place),
 		CASE(repeated_join_of_another_connection_ends_the_first_one),
 		CASE(static_member_that_restarts_has_its_assignment_without_a_rebalance),
@@ -753,12 +580,9 @@ int main(void)
 		CASE(wrong_members_are_refused),
 		CASE(protocol_is_one_that_all_members_have),
 		CASE(members_of_all_groups_are_limited),
-		CASE(leader_gets_more_members_than_a_message_has_partitions),
 		CASE(offsets_are_fetched_as_committed),
-		CASE(restarted_broker_has_its_offsets),
 		CASE(commit_beyond_the_size_of_a_batch_is_refused),
 		CASE(process_killed_with_the_lock_leaves_groups_without_members),
-		CASE(requests_of_a_killed_worker_do_not_count),
 		{ }
 	};
 
