@@ -106,12 +106,6 @@ class Fetch(Timed):
         part = wire.fetch(self.consumer, "fetch", 1, offset, max_wait_ms=NEVER_MS)
         self.assertEqual(part.values(), [b"there"])
 
-    def test_fetch_with_an_error_is_answered_at_once(self):
-        part = wire.fetch(self.consumer, "fetch", 0, 1 << 40, max_wait_ms=NEVER_MS)
-        self.assertEqual(part.error, wire.OFFSET_OUT_OF_RANGE)
-        part = wire.fetch(self.consumer, "nothing", 0, 0, max_wait_ms=NEVER_MS)
-        self.assertEqual(part.error, wire.UNKNOWN_TOPIC_OR_PARTITION)
-
     def test_closed_connection_cancels_its_fetch(self):
         self.wait([("fetch", 0, wire.end_offset(self.producer, "fetch", 0))],
                   max_wait_ms=NEVER_MS)

@@ -33,11 +33,6 @@ static void open_again(void)
 	log_open(&log, path(), &end);
 }
 
-static void crc_has_the_published_check_value(void)
-{
-	CHECK(crc32c((const uint8_t *)"123456789", 9) == 0xe3069283);
-}
-
 static void batch_is_valid_until_a_bit_changes(void)
 {
 	struct wire writer = WRITER;
@@ -242,7 +237,6 @@ static void log_has_a_maximum_size(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		CASE(crc_has_the_published_check_value),
 		CASE(batch_is_valid_until_a_bit_changes),
 		CASE(truncated_batch_is_short),
 		CASE(absurd_fields_of_a_batch_are_corrupt),

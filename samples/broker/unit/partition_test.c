@@ -34,29 +34,6 @@ static bool state_is(int number, int64_t end, int64_t high, int in_sync)
 	       state.nr_in_sync == in_sync;
 }
 
-static void append_without_followers_advances_the_high_watermark(void)
-{
-	kit_start();
-	CHECK(append(0, 3) == 0);
-	CHECK(append(0, 2) == 3);
-	CHECK(state_is(0, 5, 5, 1));
-	CHECK(state_is(1, 0, 0, 1));
-}
-
-static void high_watermark_waits_for_the_follower_in_sync(void)
-{
-	struct place end;
-
-	kit_start();
-	CHECK(partition_followed(BOTH, FOLLOWER, (struct place){ }));
-	CHECK(append(BOTH, 4) == 0);
-	CHECK(state_is(BOTH, 4, 0, 2));
-	end = partition_state(BOTH).end;
-	CHECK(partition_followed(BOTH, FOLLOWER, end));
-	CHECK(state_is(BOTH, 4, 4, 2));
-	CHECK(partition_state(BOTH).high.position == end.position);
-}
-
 static void follower_behind_the_high_watermark_is_not_in_sync(void)
 {
 	kit_start();
@@ -64,34 +41,6 @@ static void follower_behind_the_high_watermark_is_not_in_sync(void)
 	CHECK(partition_followed(BOTH, FOLLOWER, (struct place){ }));
 	CHECK(state_is(BOTH, 4, 4, 1));
 	CHECK(partition_followed(BOTH, FOLLOWER, partition_state(BOTH).end));
-	CHECK(state_is(BOTH, 4, 4, 2));
-}
-
-/* End the leases of the replicas in sync. */
-static void expire_leases(void)
-{
-	for (int i = 0; i < MAX_NODES; i++) {
-		struct replica *replica = &partitions[BOTH].replicas[i];
-
-		if (replica->in_sync)
-			wait_alarm(&replica->lease, now_ns());
-	}
-	waiting_events();
-}
-
-static void replica_whose_lease_expires_is_not_in_sync(void)
-{
-	kit_start();
-	partition_followed(BOTH, FOLLOWER, (struct place){ });
-	append(BOTH, 4);
-	waiting_events();
-	CHECK(state_is(BOTH, 4, 0, 2));
-	expire_leases();
-	CHECK(state_is(BOTH, 4, 4, 1));
-	/* It is in sync again once it has all replicated records. */
-	partition_followed(BOTH, FOLLOWER, (struct place){ });
-	CHECK(state_is(BOTH, 4, 4, 1));
-	partition_followed(BOTH, FOLLOWER, partition_state(BOTH).end);
 	CHECK(state_is(BOTH, 4, 4, 2));
 }
 
@@ -221,23 +170,10 @@ static void follower_keeps_the_high_watermark_of_its_leader(void)
 	wire_free(&writer);
 }
 
-static void restarted_broker_has_its_records(void)
-{
-	kit_start();
-	append(0, 3);
-	append(0, 3);
-	kit_close();
-	partitions_create();
-	CHECK(state_is(0, 6, 6, 1));
-}
-
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		CASE(append_without_followers_advances_the_high_watermark),
-		CASE(high_watermark_waits_for_the_follower_in_sync),
 		CASE(follower_behind_the_high_watermark_is_not_in_sync),
-		CASE(replica_whose_lease_expires_is_not_in_sync),
 		CASE(replica_without_progress_does_not_renew_its_lease),
 		CASE(fetch_from_an_older_offset_keeps_the_replica_in_sync),
 		CASE(only_replicas_can_follow),
@@ -245,7 +181,6 @@ int main(void)
 		CASE(process_killed_in_an_append_leaves_no_torn_batch),
 		CASE(killed_process_leaves_no_change_behind),
 		CASE(follower_keeps_the_high_watermark_of_its_leader),
-		CASE(restarted_broker_has_its_records),
 		{ }
 	};
 

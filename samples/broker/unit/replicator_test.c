@@ -75,19 +75,6 @@ static bool ends_at(int64_t end, int64_t high)
 	return state.end.offset == end && state.high.offset == high;
 }
 
-static void batches_of_the_leader_are_copied(void)
-{
-	start();
-	CHECK(replicator_follows(&config.nodes[1]));
-	CHECK(next_offset() == 0);
-	CHECK(copy_batch(0, 3, 10, 0));
-	CHECK(ends_at(3, 0) && next_offset() == 3);
-	CHECK(copy_batch(3, 2, 10, 5));
-	CHECK(ends_at(5, 5) && next_offset() == 5);
-	respond("other", 0, 0, 5);
-	CHECK(copied());
-}
-
 static void last_batch_is_compared_after_a_restart(void)
 {
 	size_t at;
@@ -151,7 +138,6 @@ static void bad_responses_end_the_connection(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		CASE(batches_of_the_leader_are_copied),
 		CASE(last_batch_is_compared_after_a_restart),
 		CASE(log_that_differs_is_kept),
 		CASE(log_longer_than_the_leaders_is_kept),
