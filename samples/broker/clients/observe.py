@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Views of the kernel on processes: wake-ups, memory, and the owners of connections."""
+"""Views of the kernel on processes: wake-ups and the owners of connections."""
 
 import contextlib
 import os
@@ -23,10 +23,6 @@ def switches(pid):
 
 def cpu_ns(pid):
     return int((PROC / str(pid) / "schedstat").read_text().split()[0])
-
-
-def resident_kib(pid):
-    return status(pid, "VmRSS")
 
 
 def name(pid):
