@@ -187,18 +187,6 @@ class Idle(unittest.TestCase):
             self.assertGreater(trace.count("epoll", last), 0)
             self.assertNotEqual(self.wakeups(), last)
 
-    def test_waiting_fetches_are_listed(self):
-        lines = self.cluster.twheelctl("list").splitlines()
-        self.assertEqual(len(lines), CONSUMERS + 1)
-        for line in lines[1:]:
-            fields = line.split()
-            self.assertEqual(fields[3:], ["sum", str(len(RECORDS)), "read:0"])
-        purgatories = self.cluster.twheelctl("list", purgatory=False)
-        self.assertRegex(purgatories, rf"(?m)^{self.cluster.purgatory()} +{CONSUMERS} ")
-        top = self.cluster.twheelctl("top", "--count", "1")
-        self.assertIn(f"{self.cluster.purgatory()}: pending {CONSUMERS} of ", top)
-        self.assertIn("read:0", top)
-
     def test_waiting_fetches_complete_by_one_produce(self):
         producer = self.cluster.connect(self)
         error, _ = wire.produced(producer.call(
