@@ -20,20 +20,15 @@ VERSION = {PRODUCE: 7, FETCH: 4, LIST_OFFSETS: 1, METADATA: 1, API_VERSIONS: 0, 
            OFFSET_FETCH: 5, FIND_COORDINATOR: 0, JOIN_GROUP: 5, HEARTBEAT: 3, LEAVE_GROUP: 2,
            SYNC_GROUP: 3}
 
-OFFSET_OUT_OF_RANGE = 1
-CORRUPT_MESSAGE = 2
 UNKNOWN_TOPIC_OR_PARTITION = 3
 REQUEST_TIMED_OUT = 7
 MESSAGE_TOO_LARGE = 10
 NOT_ENOUGH_REPLICAS = 19
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
-ILLEGAL_GENERATION = 22
 UNKNOWN_MEMBER_ID = 25
 REBALANCE_IN_PROGRESS = 27
-UNSUPPORTED_VERSION = 35
-FENCED_INSTANCE_ID = 82
 
-EARLIEST, LATEST = -2, -1
+LATEST = -1
 
 
 def crc32c_table():
@@ -81,6 +76,11 @@ def array(items):
     return struct.pack(">i", len(items)) + b"".join(items)
 
 
+def of_partition(topic, partition, fields=b""):
+    """An array of one topic with one partition."""
+    return array([string(topic) + array([struct.pack(">i", partition) + fields])])
+
+
 class Reader:
     """Takes values off the front of a response."""
 
@@ -118,6 +118,11 @@ class Reader:
 
     def array(self, item):
         return [item() for _ in range(self.i32())]
+
+    def partitions(self, item):
+        """The items of the partitions of all topics."""
+        topics = self.array(lambda: (self.string(), self.array(item)))
+        return [part for _, parts in topics for part in parts]
 
     def varint(self):
         value = shift = 0
@@ -246,7 +251,7 @@ class Connection:
 
 def produce_request(topic, partition, records, acks=-1, timeout_ms=30000):
     return (string(None) + struct.pack(">hi", acks, timeout_ms) +
-            array([string(topic) + array([struct.pack(">i", partition) + blob(records)])]))
+            of_partition(topic, partition, blob(records)))
 
 
 def produced(body):
@@ -258,11 +263,7 @@ def produced(body):
         body.i64()
         return error, offset
 
-    def topic():
-        body.string()
-        return body.array(partition)
-
-    return body.array(topic)[0][0]
+    return body.partitions(partition)[0]
 
 
 def fetch_request(wanted, min_bytes=1, max_wait_ms=500, max_bytes=1 << 20, replica=-1):
@@ -289,12 +290,7 @@ class Fetched:
 def fetched(body):
     """The partitions of a response, as a list."""
     body.i32()
-
-    def topic():
-        body.string()
-        return body.array(lambda: Fetched(body))
-
-    return [part for parts in body.array(topic) for part in parts]
+    return body.partitions(lambda: Fetched(body))
 
 
 def produce(connection, topic, partition, values, acks=-1, timeout_ms=30000):
@@ -308,22 +304,12 @@ def fetch(connection, topic, partition, offset, **options):
         FETCH, fetch_request([(topic, partition, offset)], **options)))[0]
 
 
-def end_offset(connection, topic, partition, at=LATEST):
+def end_offset(connection, topic, partition):
     """The offset after the last record that consumers see."""
-    body = connection.call(LIST_OFFSETS, struct.pack(">i", -1) + array(
-        [string(topic) + array([struct.pack(">iq", partition, at)])]))
-
-    def answer():
-        body.i32()
-        error = body.i16()
-        body.i64()
-        return error, body.i64()
-
-    def topic_of():
-        body.string()
-        return body.array(answer)
-
-    error, offset = body.array(topic_of)[0][0]
+    body = connection.call(LIST_OFFSETS, struct.pack(">i", -1) +
+                           of_partition(topic, partition, struct.pack(">q", LATEST)))
+    error, offset = body.partitions(
+        lambda: (body.i32(), body.i16(), body.i64(), body.i64())[1::2])[0]
     if error:
         raise ValueError(f"ListOffsets: error {error}")
     return offset
@@ -433,42 +419,22 @@ class Member:
         return body.i16()
 
     def commit_request(self, topic, partition, offset):
-        return self.identity() + array([
-            string(topic) + array([struct.pack(">iqi", partition, offset, -1) + string("")])])
+        return self.identity() + of_partition(
+            topic, partition, struct.pack(">qi", offset, -1) + string(""))
 
     def commit(self, topic, partition, offset):
         """The error of a commit."""
         body = self.connection.call(OFFSET_COMMIT, self.commit_request(topic, partition, offset))
         body.i32()
-
-        def topic_of():
-            body.string()
-            return body.array(lambda: (body.i32(), body.i16())[1])
-
-        return body.array(topic_of)[0][0]
-
-
-def offset_fetch_request(group, topic, partition):
-    return string(group) + array([string(topic) + array([struct.pack(">i", partition)])])
+        return body.partitions(lambda: (body.i32(), body.i16())[1])[0]
 
 
 def committed(connection, group, topic, partition):
     """The offset that a group has committed, or -1."""
-    body = connection.call(OFFSET_FETCH, offset_fetch_request(group, topic, partition))
+    body = connection.call(OFFSET_FETCH, string(group) + of_partition(topic, partition))
     body.i32()
-
-    def partition_of():
-        body.i32()
-        offset = body.i64()
-        body.i32()
-        body.string()
-        error = body.i16()
-        if error:
-            raise ValueError(f"OffsetFetch: error {error}")
-        return offset
-
-    def topic_of():
-        body.string()
-        return body.array(partition_of)
-
-    return body.array(topic_of)[0][0]
+    offset, error = body.partitions(
+        lambda: (body.i32(), body.i64(), body.i32(), body.string(), body.i16())[1::3])[0]
+    if error:
+        raise ValueError(f"OffsetFetch: error {error}")
+    return offset
