@@ -20,7 +20,6 @@
 #include <linux/time64.h>
 #include <linux/twheel.h>
 #include <linux/vmalloc.h>
-#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 
 #define PARCELS		1000
@@ -41,7 +40,6 @@ struct handover {
 	struct twheel_purgatory	*purgatory;
 	struct parcel		*parcel;
 	struct work_struct	signaller;
-	atomic_t		added;		/* parcels that may be signalled */
 	atomic_t		unreleased;	/* parcels not released yet */
 	struct completion	all_released;
 };
@@ -97,35 +95,12 @@ static int parcel_add(struct parcel *parcel, unsigned int n)
 	return twheel_op_add(handover.purgatory, &parcel->op, &args);
 }
 
-/* Allow the work item to signal the first @n parcels. */
-static void publish(unsigned int n)
-{
-	atomic_set(&handover.added, n);
-	smp_mb();	/* Pairs with the barrier in wait_var_event(). */
-	wake_up_var(&handover.added);
-}
-
-static int add_all(void)
-{
-	unsigned int n;
-	int err = 0;
-
-	for (n = 0; n < PARCELS && !err; n++) {
-		err = parcel_add(&handover.parcel[n], n);
-		publish(n + 1);
-	}
-	/* After an error, signalling the remaining keys has no effect. */
-	publish(PARCELS);
-	return err;
-}
-
 static void signal_all(struct work_struct *work)
 {
 	struct twheel_key key;
 	unsigned int n, k;
 
 	for (n = 0; n < PARCELS; n++) {
-		wait_var_event(&handover.added, atomic_read(&handover.added) > n);
 		for (k = 0; k < KEYS && !LEFT_TO_EXPIRE(n); k++) {
 			key = parcel_key(n, k);
 			twheel_signal_some(handover.purgatory, &key, 1, n + k,
@@ -164,7 +139,7 @@ static int report(void)
 static int run(void)
 {
 	unsigned int n;
-	int err;
+	int err = 0;
 
 	for (n = 0; n < PARCELS; n++)
 		twheel_op_init(&handover.parcel[n].op, &parcel_ops);
@@ -172,12 +147,14 @@ static int run(void)
 	init_completion(&handover.all_released);
 	INIT_WORK(&handover.signaller, signal_all);
 
-	queue_work(system_unbound_wq, &handover.signaller);
-	err = add_all();
-	flush_work(&handover.signaller);
-
-	if (err)
+	for (n = 0; n < PARCELS && !err; n++)
+		err = parcel_add(&handover.parcel[n], n);
+	if (!err) {
+		queue_work(system_unbound_wq, &handover.signaller);
+		flush_work(&handover.signaller);
+	} else {
 		twheel_purgatory_drain(handover.purgatory);
+	}
 	for (n = 0; n < PARCELS; n++)
 		twheel_op_put(&handover.parcel[n].op);
 	wait_for_completion(&handover.all_released);
