@@ -119,13 +119,6 @@ class Consumers(unittest.TestCase):
         found = self.consumed(consumers, values)
         self.assertEqual({value: found[value] for value in values}, dict.fromkeys(values, 1))
 
-    @in_long
-    @unittest.skipUnless(shutil.which("node"), "node is not installed")
-    def test_kafkajs_consumes_all_partitions(self):
-        consumer = self.kafkajs()
-        self.stable(1)
-        self.consumed_once([consumer], self.produce())
-
     def test_consumers_of_three_libraries_share_six_partitions_and_those_of_a_killed_one(self):
         consumers = [self.kcat(), self.python(), self.third()]
         self.stable(3)

@@ -8,7 +8,6 @@ import collections
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import unittest
 
