@@ -59,24 +59,17 @@ static unsigned int drain(struct kunit *test, u64 now)
 	return nr;
 }
 
-static void empty_buckets(struct kunit *test, unsigned int nr)
-{
-	static struct twheel_node node;
-	unsigned int i;
-
-	queue_start(test, 1024, 0);
-	for (i = 1; i <= nr; i++) {
-		add(test, &node, i);
-		twheel_queue_del(&queue, &node);
-	}
-}
-
 /* Cancels leave empty buckets, which count as nodes do. */
 static void emptied_buckets_count(struct kunit *test)
 {
-	unsigned int budget = BUDGET;
+	unsigned int budget = BUDGET, i;
+	struct twheel_node node;
 
-	empty_buckets(test, BUDGET + 1);
+	queue_start(test, 1024, 0);
+	for (i = 1; i <= BUDGET + 1; i++) {
+		add(test, &node, i);
+		twheel_queue_del(&queue, &node);
+	}
 	KUNIT_EXPECT_TRUE(test, twheel_queue_advance(&queue, 1000, &budget));
 	KUNIT_EXPECT_EQ(test, budget, 0);
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, BUDGET);
@@ -84,20 +77,6 @@ static void emptied_buckets_count(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, 1000, &budget));
 	KUNIT_EXPECT_EQ(test, budget, BUDGET - 1);
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000);
-}
-
-static void node_for_passed_tick_is_due_at_once(struct kunit *test)
-{
-	struct twheel_node nodes[3];
-
-	queue_start(test, 64, 100);
-	add(test, &nodes[0], 0);
-	add(test, &nodes[1], 99);
-	add(test, &nodes[2], 100);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 100);
-	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[0]);
-	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[1]);
-	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[2]);
 }
 
 static void idle_queue_is_forwarded(struct kunit *test)
@@ -335,7 +314,6 @@ static void queue_matches_model_with_little_memory(struct kunit *test)
 
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(emptied_buckets_count),
-	KUNIT_CASE(node_for_passed_tick_is_due_at_once),
 	KUNIT_CASE(idle_queue_is_forwarded),
 	KUNIT_CASE(many_nodes_cascade_in_bounded_chunks),
 	KUNIT_CASE(nodes_are_added_and_deleted_between_chunks),

@@ -23,7 +23,6 @@ static void member_fired(struct twheel_timer *timer)
 	struct member *member = container_of(timer, struct member, timer);
 
 	member->fired = twheel_now(member->timer_set->wheel);
-	member->at = ktime_get_ns();
 	member->error = twheel_timer_error(timer);
 	member->rank = atomic_inc_return(&member->timer_set->nr_fired);
 	member->nr_fired++;

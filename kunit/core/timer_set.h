@@ -20,7 +20,6 @@
  * @latest: latest expiry, without the overhead of the machine
  * @added: when it was added
  * @fired: when its callback was called
- * @at: the same by CLOCK_MONOTONIC
  * @nr_fired: number of calls of its callback
  * @rank: position in the order of all expirations of the set, from 1
  * @error: return value of twheel_timer_error()
@@ -37,7 +36,6 @@ struct member {
 	u64			latest;
 	u64			added;
 	u64			fired;
-	u64			at;
 	unsigned int		nr_fired;
 	unsigned int		rank;
 	int			error;
