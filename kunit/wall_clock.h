@@ -5,8 +5,17 @@
 
 #include <kunit/test.h>
 #include <linux/irqflags.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
+
+#include "vtime.h"
+
+/*
+ * Maximum delay until a step of the wall clock is noticed: UML has no interrupt for it,
+ * and the CPU that sets the clock checks its own hrtimers at the next jiffy.
+ */
+#define NOTICE_NS	(TICK_NSEC + VTIME_SLOP_NS)
 
 /* Step the wall clock by @ns, which may be negative. The caller must undo the step. */
 static inline void wall_clock_step(struct kunit *test, s64 ns)

@@ -18,12 +18,7 @@
 #include <linux/timekeeping.h>
 
 #include "../vtime.h"
-
-/*
- * Maximum delay until a step of the wall clock is noticed: UML has no interrupt for it,
- * and the CPU that sets the clock checks its own hrtimers at the next jiffy.
- */
-#define NOTICE_NS	(TICK_NSEC + VTIME_SLOP_NS)
+#include "../wall_clock.h"
 
 /* The latest time to which the wall clock can be set. */
 #define WALL_END_NS	((u64)TIME_SETTOD_SEC_MAX * NSEC_PER_SEC - 1)

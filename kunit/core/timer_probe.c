@@ -2,7 +2,7 @@
 /*
  * A wheel and timers for the suites of timers. See timer_probe.h.
  */
-#include <linux/ktime.h>
+#include <linux/preempt.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 
@@ -17,46 +17,76 @@ static void probe_fired(struct twheel_timer *timer)
 	struct timer_probe *probe = container_of(timer, struct timer_probe, timer);
 
 	probe->running = true;
-	probe->fired = ktime_get_ns();
+	probe->fired = twheel_now(timer_wheel);
+	probe->error = twheel_timer_error(timer);
+	probe->in_interrupt = in_hardirq();
 	probe->nr_fired++;
-	probe->cancelled = twheel_timer_cancel(timer);
 	if (probe->takes_ns)
 		vtime_sleep(probe->takes_ns);
 	if (probe->again) {
 		probe->again--;
-		probe->deadline = probe->after_ns ? twheel_deadline(probe->after_ns) : 0;
+		probe->deadline = 0;
+		if (probe->after_ns)
+			probe->deadline = twheel_deadline_on(timer_wheel, probe->after_ns);
 		twheel_timer_rearm(timer, probe->deadline, TWHEEL_REARM_ALWAYS);
 	}
 	probe->running = false;
 }
 
-void timer_probe_init(struct timer_probe *probe)
+void timer_probe_init_flags(struct timer_probe *probe, unsigned int flags)
 {
 	memset(probe, 0, sizeof(*probe));
 	probe->after_ns = NSEC_PER_MSEC;
-	twheel_timer_init(&probe->timer, timer_wheel, probe_fired);
+	if (flags & TWHEEL_TIMER_CANCEL_ON_SET)
+		twheel_clock_timer_init(&probe->clock_timer, timer_wheel, probe_fired,
+					flags & TWHEEL_TIMER_INLINE);
+	else
+		twheel_timer_init_flags(&probe->timer, timer_wheel, probe_fired, flags);
+}
+
+void timer_probe_init(struct timer_probe *probe)
+{
+	timer_probe_init_flags(probe, 0);
+}
+
+int timer_probe_add_at(struct timer_probe *probe, u64 deadline)
+{
+	probe->deadline = deadline;
+	return twheel_timer_add(&probe->timer, deadline);
 }
 
 int timer_probe_add(struct timer_probe *probe, u64 delay)
 {
-	probe->deadline = twheel_deadline(delay);
-	return twheel_timer_add(&probe->timer, probe->deadline);
+	return timer_probe_add_at(probe, twheel_deadline_on(timer_wheel, delay));
+}
+
+int timer_probe_rearm(struct timer_probe *probe, u64 delay, enum twheel_rearm mode)
+{
+	probe->deadline = twheel_deadline_on(timer_wheel, delay);
+	return twheel_timer_rearm(&probe->timer, probe->deadline, mode);
 }
 
 void expect_on_time(struct kunit *test, const struct timer_probe *probe)
 {
+	KUNIT_EXPECT_EQ(test, probe->nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, probe->error, 0);
 	KUNIT_EXPECT_GE(test, probe->fired, probe->deadline);
 	KUNIT_EXPECT_LE(test, probe->fired,
 			probe->deadline + twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);
+}
+
+int timer_suite_start(struct kunit *test, const struct twheel_config *config)
+{
+	timer_wheel = twheel_create(config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
+	return 0;
 }
 
 int timer_suite_init(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit" };
 
-	timer_wheel = twheel_create(&config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
-	return 0;
+	return timer_suite_start(test, &config);
 }
 
 void timer_suite_exit(struct kunit *test)
@@ -68,12 +98,5 @@ void timer_suite_exit(struct kunit *test)
 void timer_suite_restart(struct kunit *test, const struct twheel_config *config)
 {
 	twheel_destroy(timer_wheel);
-	timer_wheel = twheel_create(config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
-}
-
-int timer_probe_rearm(struct timer_probe *probe, u64 delay, enum twheel_rearm mode)
-{
-	probe->deadline = twheel_deadline(delay);
-	return twheel_timer_rearm(&probe->timer, probe->deadline, mode);
+	timer_suite_start(test, config);
 }

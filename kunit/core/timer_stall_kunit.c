@@ -272,6 +272,8 @@ static void lateness_is_reported(struct kunit *test)
 	KUNIT_EXPECT_LE(test, stall->before.latest_ticks, div64_u64(TICK_NSEC, tick_ns) + 1);
 	KUNIT_EXPECT_LE(test, stall->stats.latest_ticks, hour + 1);
 	KUNIT_EXPECT_GE(test, stall->stats.latest_ticks, hour - hour / 20);
+	/* The last bucket has no limit. */
+	KUNIT_EXPECT_GT(test, stall->stats.late[TWHEEL_LATE_BUCKETS - 1], SIZE / 10);
 }
 
 static struct kunit_case busy_cases[] = {

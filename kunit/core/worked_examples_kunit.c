@@ -29,8 +29,7 @@ static int examples_init(struct kunit *test)
 	};
 	u64 turn = (u64)SLOTS * SLOTS * SLOTS * NSEC_PER_MSEC;
 
-	timer_wheel = twheel_create(&config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
+	timer_suite_start(test, &config);
 	start = (div64_u64(ktime_get_ns(), turn) + 1) * turn;
 	vtime_sleep_until(start);
 	return 0;
@@ -68,8 +67,7 @@ static void timer_moves_and_fires(struct kunit *test)
 	unsigned int i;
 
 	timer_probe_init(&probe);
-	probe.deadline = at(example->deadline);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer, probe.deadline), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_add_at(&probe, at(example->deadline)), 0);
 	for (i = 0; i < ARRAY_SIZE(example->moves) && example->moves[i]; i++) {
 		vtime_sleep_until(at(example->moves[i]) - VTIME_SLOP_NS);
 		KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, i);
@@ -85,8 +83,35 @@ static void timer_moves_and_fires(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, i);
 }
 
+/*
+ * Tick of 100 ms, 512 slots: 51,250 ms fires in the second turn, at 51,300 ms, and a
+ * delay of 5 ms that is added at 95 ms fires at 100 ms.
+ */
+static void coarse_wheel_is_late_by_one_tick_at_most(struct kunit *test)
+{
+	const struct twheel_config config = { .tick_ns = 100 * NSEC_PER_MSEC, .slots = 512 };
+	static struct timer_probe near, far;
+	u64 begin;
+
+	timer_suite_restart(test, &config);
+	begin = (div64_u64(ktime_get_ns(), config.tick_ns) + 1) * config.tick_ns;
+	timer_probe_init(&near);
+	timer_probe_init(&far);
+	vtime_sleep_until(begin);
+	timer_probe_add_at(&far, begin + 51250 * NSEC_PER_MSEC);
+	vtime_sleep_until(begin + 95 * NSEC_PER_MSEC);
+	timer_probe_add_at(&near, begin + 100 * NSEC_PER_MSEC);
+
+	vtime_sleep_until(begin + 52 * NSEC_PER_SEC);
+	expect_on_time(test, &near);
+	KUNIT_EXPECT_EQ(test, div64_u64(near.fired - begin, config.tick_ns), 1);
+	expect_on_time(test, &far);
+	KUNIT_EXPECT_EQ(test, div64_u64(far.fired - begin, config.tick_ns), 513);
+}
+
 static struct kunit_case examples_cases[] = {
 	KUNIT_CASE_PARAM(timer_moves_and_fires, example_gen_params),
+	KUNIT_CASE(coarse_wheel_is_late_by_one_tick_at_most),
 	{}
 };
 

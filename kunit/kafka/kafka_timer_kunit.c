@@ -21,16 +21,13 @@ static int kafka_timer_init(struct kunit *test)
 		.name = "kafka", .tick_ns = NSEC_PER_MSEC, .slots = 3,
 	};
 
-	timer_wheel = twheel_create(&config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
-	return 0;
+	return timer_suite_start(test, &config);
 }
 
 static void add_at(struct kunit *test, struct timer_probe *probe, u64 deadline)
 {
 	timer_probe_init(probe);
-	probe->deadline = deadline;
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe->timer, deadline), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_add_at(probe, deadline), 0);
 }
 
 /* Due 5 to 1 ms ago, so they fire without waiting for a tick. */
@@ -76,7 +73,6 @@ static void task_expiration(struct kunit *test)
 	vtime_sleep_until(start + 2000 * NSEC_PER_MSEC);
 
 	for (i = 0; i < NR_TASKS; i++) {
-		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
 		expect_on_time(test, &probes[i]);
 		if (i && probes[i - 1].deadline < probes[i].deadline)
 			KUNIT_EXPECT_LT(test, probes[i - 1].fired, probes[i].fired);
@@ -195,10 +191,8 @@ static void reaper(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		add_at(test, &probes[i], twheel_deadline((i + 1) * 100 * NSEC_PER_MSEC));
 	vtime_sleep(400 * NSEC_PER_MSEC);
-	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		expect_on_time(test, &probes[i]);
-	}
 }
 
 static struct task_struct *reaper_task;
@@ -250,8 +244,6 @@ static void shared_timer_between_consumers(struct kunit *test)
 	add_at(test, &second[1], twheel_deadline(100 * NSEC_PER_MSEC));
 	vtime_sleep(200 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, first[1].nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, second[0].nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, second[1].nr_fired, 1);
 	expect_on_time(test, &first[0]);
 	expect_on_time(test, &second[0]);
 	expect_on_time(test, &second[1]);

@@ -130,13 +130,26 @@ static void generate_init(const struct model_sequence *sequence, struct model_op
 		op->flags = random_below(random, 2) ? TWHEEL_TIMER_CANCEL_ON_SET : 0;
 }
 
+/* Sometimes no period, the longest one, which reaches past the end of the clock, or a longer one. */
+static u64 random_period(const struct model_sequence *sequence, struct rnd_state *random)
+{
+	switch (random_below(random, 20)) {
+	case 0:
+		return 0;
+	case 1:
+		return (u64)KTIME_MAX + random_below(random, 2);
+	default:
+		return random_magnitude(random, reach(sequence));
+	}
+}
+
 static void generate_start(const struct model_sequence *sequence, struct model_op *op,
 			   struct rnd_state *random)
 {
 	random_when(sequence, op, random);
 	op->choice = random_below(random, 20) ? random_below(random, 2) : 2;
 	op->count = random_below(random, 5);
-	op->more = random_below(random, 20) ? random_magnitude(random, reach(sequence)) : 0;
+	op->more = random_period(sequence, random);
 	if (!op->count && op->more)
 		op->more = max_t(u64, op->more, PERIOD_MIN_NS);
 }
