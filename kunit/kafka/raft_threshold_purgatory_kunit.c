@@ -89,16 +89,6 @@ static void threshold_completion(struct kunit *test)
 	expect_nr_pending(test, 0);
 }
 
-static void expect_expired(struct kunit *test, const struct future *future)
-{
-	const struct twheel_op_result *result = &future->watcher.result;
-
-	expect_ended(test, &future->watcher, TWHEEL_REASON_EXPIRED, 0);
-	KUNIT_EXPECT_GE(test, result->time, result->deadline);
-	KUNIT_EXPECT_LE(test, result->time,
-			result->deadline + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
-}
-
 /* Each operation has its own deadline, even if the thresholds are equal. */
 static void expiration(struct kunit *test)
 {
@@ -111,13 +101,13 @@ static void expiration(struct kunit *test)
 	expect_nr_pending(test, 3);
 	vtime_sleep_until(start + 52 * NSEC_PER_MSEC);
 	expect_nr_pending(test, 2);
-	expect_expired(test, same);
+	expect_expired(test, &same->watcher, same->watcher.result.deadline, 0);
 	KUNIT_EXPECT_EQ(test, maybe_complete(2), 1);
 	expect_value(test, first, 2);
 
 	vtime_sleep_until(start + 202 * NSEC_PER_MSEC);
 	expect_nr_pending(test, 0);
-	expect_expired(test, fifth);
+	expect_expired(test, &fifth->watcher, fifth->watcher.result.deadline, 0);
 	KUNIT_EXPECT_EQ(test, maybe_complete(6), 0);
 	KUNIT_EXPECT_EQ(test, first->watcher.ended, 1);
 }

@@ -285,6 +285,12 @@ static void call_unwatch(struct op_model *model, struct op_model_op *m)
 	memset(watch, OP_MODEL_POISON, sizeof(*watch));
 }
 
+/* Up to more than one chunk of watches, mostly few. */
+static u32 random_limit(struct op_model *model)
+{
+	return random_below(&model->random, random_below(&model->random, 2) ? 4 : 50);
+}
+
 static void call_signal(struct op_model *model, struct op_model_op *m)
 {
 	u64 amount = random_amount(model), value = prandom_u32_state(&model->random);
@@ -300,7 +306,7 @@ static void call_signal(struct op_model *model, struct op_model_op *m)
 					0, TWHEEL_MAY_SLEEP);
 		break;
 	default:
-		limit = random_below(&model->random, 4);
+		limit = random_limit(model);
 		nr = twheel_signal_some(probe_purgatory, &key, amount, value, limit, 0);
 	}
 	OP_MODEL_EQ(model, nr, op_model_signal(model, key.v[1], amount ?: 1, value,
@@ -310,7 +316,7 @@ static void call_signal(struct op_model *model, struct op_model_op *m)
 static void call_check(struct op_model *model, struct op_model_op *m)
 {
 	struct twheel_key key = random_key(model);
-	u32 limit = random_below(&model->random, 4), nr;
+	u32 limit = random_limit(model), nr;
 
 	if (random_below(&model->random, 2))
 		nr = twheel_check_and_complete(probe_purgatory, &key, limit, 0);

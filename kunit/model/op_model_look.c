@@ -6,6 +6,7 @@
  */
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/string.h>
 
 #include "../op/op_probe.h"
 #include "../stats.h"
@@ -54,12 +55,13 @@ static void verify_keys(struct op_model *model, struct op_model_op *m,
 static void verify_progress(struct op_model *model, struct op_model_op *m)
 {
 	/* Sometimes request only one key. */
-	u32 max_keys = model->step % 4 ? OP_MODEL_KEYS : 1;
+	u32 max_keys = model->step % 4 ? OP_MODEL_KEYS : 1, nr;
 	struct twheel_watch_spec keys[OP_MODEL_KEYS];
 	struct twheel_op_progress progress;
 	u64 now = ktime_get_ns();
 	int ret;
 
+	memset(keys, OP_MODEL_POISON, sizeof(keys));
 	ret = twheel_op_get_progress(&m->op, &progress, keys, max_keys);
 	if (m->life != OP_MODEL_PENDING) {
 		OP_MODEL_EQ(model, ret, m->life == OP_MODEL_NEW ? -ENOENT : -EALREADY);
@@ -73,6 +75,9 @@ static void verify_progress(struct op_model *model, struct op_model_op *m)
 	OP_MODEL_EQ(model, progress.missing, op_model_missing(m));
 	OP_MODEL_EQ(model, progress.nr_keys, m->nr_watches);
 	verify_keys(model, m, keys, min(max_keys, m->nr_watches));
+	for (nr = min(max_keys, m->nr_watches); nr < OP_MODEL_KEYS; nr++)
+		KUNIT_ASSERT_NULL(model->test, memchr_inv(&keys[nr], OP_MODEL_POISON,
+							  sizeof(keys[nr])));
 }
 
 /* The iterator must return each pending operation once, and no others. */

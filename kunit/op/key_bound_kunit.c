@@ -15,8 +15,6 @@
 #include "key_probe.h"
 #include "op_probe.h"
 
-#define MANY		20000
-
 /* Twice as many keys as a table has space for if it gets no memory */
 #define TOO_MANY	(2 * TWHEEL_SEGMENT * TWHEEL_KEY_MOST)
 
@@ -56,13 +54,11 @@ static void key_op_init(struct key_op *key_op)
 	key_op->ended = 0;
 }
 
-static unsigned int add_flags;
-
 static int key_op_add(struct key_op *key_op)
 {
 	const struct twheel_watch_spec spec = { .key = key_op->key };
 	const struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY, .flags = add_flags,
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
 		.nr_keys = 1, .specs = &spec, .watches = &key_op->watch,
 	};
 	int ret = twheel_op_add(probe_purgatory, &key_op->op, &args);
@@ -235,54 +231,6 @@ static void without_memory_new_keys_fail_and_existing_keys_work(struct kunit *te
 	complete_all_ops(test);
 }
 
-/* The work item does not run. After the lack of memory, adds that may sleep do not depend on it. */
-static void sleeping_adds_make_up_for_lack_of_memory(struct kunit *test)
-{
-	struct twheel_keys *keys;
-
-	key_ops_alloc(test, TOO_MANY);
-	probe_limit(test, nr_key_ops, 0);
-	keys = &probe_purgatory->keys;
-	keys->resize.work.func = resize_noop;
-	keys_get_no_memory(keys);
-	add_flags = TWHEEL_OP_MAY_SLEEP;
-	KUNIT_EXPECT_GE(test, add_all(test), nr_key_ops / 2);
-	KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
-	keys_get_memory(keys);
-	KUNIT_EXPECT_EQ(test, add_all(test), 0);
-	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), TWHEEL_KEY_MOST);
-	expect_clean(test);
-	expect_bucket_sizes(test, keys);
-	complete_all_ops(test);
-}
-
-/* The work item does not run: adds allocate and split the buckets. */
-static void adds_grow_table(struct kunit *test)
-{
-	struct twheel_keys *keys;
-	unsigned int i;
-
-	key_ops_alloc(test, MANY);
-	for (add_flags = 0; add_flags <= TWHEEL_OP_MAY_SLEEP; add_flags += TWHEEL_OP_MAY_SLEEP) {
-		probe_limit(test, 2 * nr_key_ops, 0);
-		keys = &probe_purgatory->keys;
-		keys->resize.work.func = resize_noop;
-		KUNIT_EXPECT_EQ(test, add_all(test), 0);
-		KUNIT_EXPECT_LT(test, keys_max_per_bucket(keys), TWHEEL_KEY_MOST - 2);
-		expect_clean(test);
-		expect_bucket_sizes(test, keys);
-		/* Ends do not grow it. */
-		complete_all_ops(test);
-		flush_delayed_work(&keys->resize);
-		KUNIT_EXPECT_GT(test, keys->size, nr_key_ops / 6);
-		resize(&keys->resize.work);
-		KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
-		keys->resize.work.func = resize;
-		for (i = 0; i < nr_key_ops; i++)
-			key_op_init(&key_ops[i]);
-	}
-}
-
 /* Keys found by brute force to collide in one bucket. The table has memory. */
 static void keys_colliding_in_one_bucket_are_refused(struct kunit *test)
 {
@@ -318,7 +266,6 @@ static int bound_init(struct kunit *test)
 
 	nr_pending = 0;
 	nr_key_ops = 0;
-	add_flags = 0;
 	key_ops = NULL;
 	if (!err)
 		resize = probe_purgatory->keys.resize.work.func;
@@ -333,8 +280,6 @@ static void bound_exit(struct kunit *test)
 
 static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(without_memory_new_keys_fail_and_existing_keys_work),
-	KUNIT_CASE(sleeping_adds_make_up_for_lack_of_memory),
-	KUNIT_CASE(adds_grow_table),
 	KUNIT_CASE(keys_colliding_in_one_bucket_are_refused),
 	{}
 };

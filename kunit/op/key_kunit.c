@@ -11,9 +11,6 @@
 
 #include "key_probe.h"
 
-#define NR_CHAIN	(TWHEEL_KEY_SLOTS + 4)
-#define NR_MANY		20000
-
 static void both_words_identify_key(struct kunit *test)
 {
 	static const struct twheel_key keys[] = {
@@ -39,76 +36,6 @@ static void both_words_identify_key(struct kunit *test)
 	}
 	for (i = 0; i < ARRAY_SIZE(keys); i++)
 		key_unwatch(&watch[i]);
-}
-
-/* Check that key k has the watches from @first[k] on. */
-static void expect_chain(struct kunit *test, const u64 *numbers,
-			 struct twheel_watch (*watch)[NR_CHAIN], const unsigned int *first)
-{
-	struct twheel_watch *watches[3];
-	unsigned int i, k, nr;
-
-	for (k = 0; k < NR_CHAIN; k++) {
-		for (i = first[k], nr = 0; i < ARRAY_SIZE(watches); i++)
-			watches[nr++] = &watch[i][k];
-		expect_ring(test, numbers[k], watches, nr);
-	}
-}
-
-/* More keys than a bucket has slots, three watches each. The first watches leave in turn. */
-static void next_watch_replaces_first(struct kunit *test)
-{
-	static struct twheel_watch watch[3][NR_CHAIN];
-	unsigned int i, k, start, first[NR_CHAIN];
-	u64 numbers[NR_CHAIN];
-
-	keys_of_one_bucket(numbers, NR_CHAIN);
-	for (start = 0; start < NR_CHAIN; start++) {
-		for (k = 0; k < NR_CHAIN; k++)
-			first[k] = 0;
-		for (i = 0; i < 3; i++)
-			for (k = 0; k < NR_CHAIN; k++)
-				key_watch(&watch[i][k], numbers[k]);
-		expect_chain(test, numbers, watch, first);
-		for (i = 0; i < 3 * NR_CHAIN; i++) {
-			k = (start + i) % NR_CHAIN;
-			key_unwatch(&watch[first[k]++][k]);
-			expect_chain(test, numbers, watch, first);
-		}
-	}
-}
-
-static void buckets_scale_with_number_of_keys(struct kunit *test)
-{
-	struct twheel_watch *watch = kvcalloc(NR_MANY, sizeof(*watch), GFP_KERNEL);
-	struct twheel_watch *watches[1];
-	u64 i;
-
-	KUNIT_ASSERT_NOT_NULL(test, watch);
-	for (i = 0; i < NR_MANY; i++) {
-		key_watch(&watch[i], i);
-		if (i % 1000 == 999) {
-			key_resize();
-			expect_bucket_sizes(test, &key_table);
-		}
-	}
-	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), NR_MANY);
-	KUNIT_EXPECT_EQ(test, keys_found(&key_table), NR_MANY);
-	for (i = 0; i < NR_MANY; i++) {
-		watches[0] = &watch[i];
-		expect_ring(test, i, watches, 1);
-	}
-	key_nr_requests = 0;
-	for (i = 0; i < NR_MANY; i++) {
-		key_unwatch(&watch[i]);
-		if (i % 1000 == 999) {
-			key_resize();
-			expect_bucket_sizes(test, &key_table);
-			KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), NR_MANY - 1 - i);
-		}
-	}
-	KUNIT_EXPECT_GT(test, key_nr_requests, 0);
-	kvfree(watch);
 }
 
 /* Enough buckets for two levels of nodes */
@@ -190,8 +117,6 @@ static void full_buckets_are_split_one_by_one(struct kunit *test)
 
 static struct kunit_case key_cases[] = {
 	KUNIT_CASE(both_words_identify_key),
-	KUNIT_CASE(next_watch_replaces_first),
-	KUNIT_CASE(buckets_scale_with_number_of_keys),
 	KUNIT_CASE(buckets_know_their_keys),
 	KUNIT_CASE(full_buckets_are_split_one_by_one),
 	{}

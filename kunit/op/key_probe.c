@@ -92,16 +92,6 @@ u32 key_index(u64 number)
 	return twheel_keys_index(key_table.size, twheel_key_number(number_hash(number)));
 }
 
-void keys_of_one_bucket(u64 *numbers, unsigned int nr)
-{
-	unsigned int i = 0;
-	u64 number;
-
-	for (number = 0; i < nr; number++)
-		if (key_index(number) == key_index(0))
-			numbers[i++] = number;
-}
-
 void expect_ring(struct kunit *test, u64 number, struct twheel_watch *const *watches,
 		 unsigned int nr)
 {

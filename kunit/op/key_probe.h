@@ -30,9 +30,8 @@ void key_unwatch(struct twheel_watch *watch);
 /* The first watch of a key, or NULL. */
 struct twheel_watch *key_first(u64 number);
 
-/* The number of the bucket of a key, and numbers of keys in the bucket of key 0. */
+/* The number of the bucket of a key. */
 u32 key_index(u64 number);
-void keys_of_one_bucket(u64 *numbers, unsigned int nr);
 
 /* Expect these watches under a key, in this order and with the right flags. */
 void expect_ring(struct kunit *test, u64 number, struct twheel_watch *const *watches,

@@ -22,21 +22,11 @@ struct watcher {
 	struct twheel_watch	watch[2];
 	unsigned int		ended;
 	unsigned int		order;
-	unsigned int		evaluated;
-	bool			holds;
 	void			(*on_ended)(struct watcher *watcher);
 };
 
 static struct watcher *watchers, *added;
 static unsigned int nr_ended, nr_inner;
-
-static bool watcher_try_complete(struct twheel_op *op, u64 *value)
-{
-	struct watcher *watcher = container_of(op, struct watcher, op);
-
-	watcher->evaluated++;
-	return watcher->holds;
-}
 
 static void watcher_ended(struct twheel_op *op)
 {
@@ -53,21 +43,19 @@ static void watcher_release(struct twheel_op *op)
 }
 
 static const struct twheel_op_ops watcher_ops = {
-	.try_complete	= watcher_try_complete,
 	.ended		= watcher_ended,
 	.release	= watcher_release,
 };
 
-/* Add an operation that watches the walked key, and possibly the next one. */
-static int watcher_add(struct watcher *watcher, enum twheel_condition condition, u32 need,
-		       u32 nr_keys)
+/* Add an operation that watches @nr_keys keys, one or two, and needs @need signals of a key. */
+static int watcher_add(struct watcher *watcher, u64 number, u32 need, u32 nr_keys)
 {
 	const struct twheel_watch_spec specs[2] = {
-		{ .key = { .v = { 0, KEY } }, .need = need },
-		{ .key = { .v = { 0, KEY + 1 } }, .need = need },
+		{ .key = { .v = { 0, number } }, .need = need },
+		{ .key = { .v = { 0, number + 1 } }, .need = need },
 	};
 	const struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .condition = condition,
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
 		.nr_keys = nr_keys, .specs = specs, .watches = watcher->watch,
 	};
 
@@ -75,12 +63,12 @@ static int watcher_add(struct watcher *watcher, enum twheel_condition condition,
 	return twheel_op_add(probe_purgatory, &watcher->op, &args);
 }
 
-static void add_all(struct kunit *test, enum twheel_condition condition, u32 need)
+static void add_all(struct kunit *test, u32 need)
 {
 	unsigned int i;
 
 	for (i = 0; i < NR; i++)
-		KUNIT_ASSERT_EQ(test, watcher_add(&watchers[i], condition, need, 1), 0);
+		KUNIT_ASSERT_EQ(test, watcher_add(&watchers[i], KEY, need, 1), 0);
 }
 
 /* Set the remaining need of a pending operation, and the function called when it ends. */
@@ -142,14 +130,14 @@ static void expect_order(struct kunit *test)
 
 static void add_another(struct watcher *watcher)
 {
-	nr_inner += !watcher_add(&added[watcher - watchers], TWHEEL_COND_ANY, 1, 1);
+	nr_inner += !watcher_add(&added[watcher - watchers], KEY, 1, 1);
 }
 
 static void walk_skips_operations_added_by_callbacks(struct kunit *test)
 {
 	unsigned int i;
 
-	add_all(test, TWHEEL_COND_ANY, 1);
+	add_all(test, 1);
 	for (i = 0; i < NR; i++)
 		watchers[i].on_ended = add_another;
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR);
@@ -164,86 +152,9 @@ static void walk_skips_operations_added_by_callbacks(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-/* No watcher completes, so the markers move along between the watches. */
-static void walk_that_completes_none_keeps_order(struct kunit *test)
-{
-	unsigned int i;
-
-	add_all(test, TWHEEL_COND_ANY, 4);
-	for (i = 0; i < 3; i++) {
-		KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 0);
-		expect_watched(test, KEY, NR);
-	}
-	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR);
-	expect_order(test);
-	expect_counts(test, 0, 0, 0);
-}
-
-static void signal_some_stops_at_limit(struct kunit *test)
-{
-	const struct twheel_key key = { .v = { 0, KEY } };
-	u32 limit, nr;
-
-	for (limit = 1; limit <= NR + 1; limit += limit < 40 ? 1 : 13) {
-		memset(watchers, 0, NR * sizeof(*watchers));
-		nr = min_t(u32, limit, NR);
-		add_all(test, TWHEEL_COND_ANY, 2);
-		KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 0);
-		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, limit, 0),
-				nr);
-		expect_ended_up_to(test, nr);
-		expect_watched(test, KEY, NR - nr);
-		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, NR, 0),
-				NR - nr);
-		expect_ended_up_to(test, NR);
-		expect_counts(test, 0, 0, 0);
-	}
-}
-
-static void check_limit_skips_false_predicates(struct kunit *test)
-{
-	unsigned int i;
-	u32 limit;
-
-	for (limit = 1; limit <= NR / 3; limit += 7) {
-		memset(watchers, 0, NR * sizeof(*watchers));
-		add_all(test, TWHEEL_COND_PREDICATE, 0);
-		for (i = 0; i < NR; i++) {
-			watchers[i].holds = i % 3 == 2;
-			watchers[i].evaluated = 0;
-		}
-		KUNIT_EXPECT_EQ(test, probe_check(KEY, limit), limit);
-		for (i = 0; i < NR; i++) {
-			KUNIT_EXPECT_EQ_MSG(test, watchers[i].ended, i < 3 * limit && i % 3 == 2,
-					    "watcher %u", i);
-			KUNIT_EXPECT_EQ_MSG(test, watchers[i].evaluated, i < 3 * limit,
-					    "watcher %u", i);
-		}
-		expect_watched(test, KEY, NR - limit);
-		KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), NR - limit);
-		expect_counts(test, 0, 0, 0);
-	}
-}
-
 static void signal_again(struct watcher *watcher)
 {
 	nr_inner += probe_signal(KEY, 0);
-}
-
-/* The inner walk visits operations before and after the position of the outer walk. */
-static void two_walks_of_one_key_complete_all(struct kunit *test)
-{
-	u32 outer;
-
-	add_all(test, TWHEEL_COND_ANY, 2);
-	set_on_ended(&watchers[0], 1, signal_again);
-	outer = probe_signal(KEY, 0);
-	KUNIT_EXPECT_GT(test, outer, 1);
-	KUNIT_EXPECT_GT(test, nr_inner, 0);
-	KUNIT_EXPECT_EQ(test, outer + nr_inner, NR);
-	expect_ended_up_to(test, NR);
-	expect_order(test);
-	expect_counts(test, 0, 0, 0);
 }
 
 static void nested_walks_visit_each_watcher_once(struct kunit *test)
@@ -251,7 +162,7 @@ static void nested_walks_visit_each_watcher_once(struct kunit *test)
 	unsigned int i, nr = 3;
 
 	/* Each of the first operations starts another walk while the outer walks are suspended. */
-	add_all(test, TWHEEL_COND_ANY, nr + 1);
+	add_all(test, nr + 1);
 	for (i = 0; i < nr; i++)
 		set_on_ended(&watchers[i], i + 1, signal_again);
 	/* Walk i completes operation i, so there are nr + 1 walks. */
@@ -273,7 +184,7 @@ static void marker_becomes_first_of_its_key(struct kunit *test)
 {
 	unsigned int i;
 
-	add_all(test, TWHEEL_COND_ANY, 2);
+	add_all(test, 2);
 	set_on_ended(&watchers[5], 1, cancel_around_the_mark);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 1);
 	KUNIT_EXPECT_EQ(test, nr_inner, NR / 2 - 1);
@@ -293,13 +204,13 @@ static void cancel_all(struct watcher *watcher)
 
 	for (i = 0; i < NR; i++)
 		nr_inner += !twheel_op_cancel(&watchers[i].op);
-	nr_inner += !watcher_add(&added[0], TWHEEL_COND_ANY, 1, 1);
+	nr_inner += !watcher_add(&added[0], KEY, 1, 1);
 }
 
 /* Only the markers keep the key alive. Then a new operation is linked behind them. */
 static void markers_keep_key_without_watchers(struct kunit *test)
 {
-	add_all(test, TWHEEL_COND_ANY, 2);
+	add_all(test, 2);
 	set_on_ended(&watchers[5], 1, cancel_all);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 1);
 	KUNIT_EXPECT_EQ(test, nr_inner, NR);
@@ -325,7 +236,7 @@ static void unwatched_operations_are_not_signalled(struct kunit *test)
 	unsigned int i, nr = (NR + 1) / 2;
 
 	for (i = 0; i < NR; i++)
-		KUNIT_ASSERT_EQ(test, watcher_add(&watchers[i], TWHEEL_COND_ANY, 2, 2), 0);
+		KUNIT_ASSERT_EQ(test, watcher_add(&watchers[i], KEY, 2, 2), 0);
 	set_on_ended(&watchers[5], 1, unwatch_many);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 1);
 	KUNIT_EXPECT_EQ(test, nr_inner, nr);
@@ -338,18 +249,6 @@ static void unwatched_operations_are_not_signalled(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static int add_under(struct watcher *watcher, u64 number)
-{
-	const struct twheel_watch_spec spec = { .key = { .v = { 0, number } } };
-	const struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
-		.nr_keys = 1, .specs = &spec, .watches = watcher->watch,
-	};
-
-	twheel_op_init(&watcher->op, &watcher_ops);
-	return twheel_op_add(probe_purgatory, &watcher->op, &args);
-}
-
 /* Add and remove keys, so that buckets are replaced while the markers of a walk are linked. */
 static void grow_and_shrink(struct watcher *watcher)
 {
@@ -359,7 +258,7 @@ static void grow_and_shrink(struct watcher *watcher)
 	/* A callback must not sleep. Here only the thread of the test runs it. */
 	non_block_end();
 	for (i = 0; i < ARRAY_SIZE(others); i++)
-		nr_inner += !add_under(&others[i], 1000 + i);
+		nr_inner += !watcher_add(&others[i], 1000 + i, 1, 1);
 	flush_delayed_work(&probe_purgatory->keys.resize);
 	for (i = 0; i < ARRAY_SIZE(others); i++)
 		nr_inner -= !twheel_op_cancel(&others[i].op);
@@ -372,7 +271,7 @@ static void markers_survive_resize(struct kunit *test)
 {
 	unsigned int i;
 
-	add_all(test, TWHEEL_COND_ANY, 1);
+	add_all(test, 1);
 	for (i = 0; i < NR; i += 10)
 		watchers[i].on_ended = grow_and_shrink;
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR);
@@ -393,10 +292,6 @@ static int walk_init(struct kunit *test)
 
 static struct kunit_case walk_cases[] = {
 	KUNIT_CASE(walk_skips_operations_added_by_callbacks),
-	KUNIT_CASE(walk_that_completes_none_keeps_order),
-	KUNIT_CASE(signal_some_stops_at_limit),
-	KUNIT_CASE(check_limit_skips_false_predicates),
-	KUNIT_CASE(two_walks_of_one_key_complete_all),
 	KUNIT_CASE(nested_walks_visit_each_watcher_once),
 	KUNIT_CASE(marker_becomes_first_of_its_key),
 	KUNIT_CASE(markers_keep_key_without_watchers),

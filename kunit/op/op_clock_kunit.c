@@ -18,9 +18,6 @@
 #define SECOND		((s64)NSEC_PER_SEC)
 #define NR_CLOCKS	(TWHEEL_CLOCK_REALTIME + 1)
 
-/* Upper bound on the time until a step is noticed. See timer_clock_kunit.c. */
-#define NOTICE_NS	(TICK_NSEC + VTIME_SLOP_NS)
-
 static struct twheel *wheels[NR_CLOCKS];
 #define realtime	(wheels[TWHEEL_CLOCK_REALTIME])
 
@@ -97,16 +94,6 @@ static struct probe *add_cancel_on_set(struct kunit *test, u64 delay)
 	return probe;
 }
 
-static void expect_on_time(struct kunit *test, const struct probe *probe, u64 deadline)
-{
-	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
-	KUNIT_EXPECT_EQ(test, probe->result.error, 0);
-	KUNIT_EXPECT_EQ(test, probe->result.deadline, deadline);
-	KUNIT_EXPECT_GE(test, probe->result.time, deadline);
-	KUNIT_EXPECT_LE(test, probe->result.time,
-			deadline + twheel_tick_ns(realtime) + VTIME_SLOP_NS);
-}
-
 static void expect_cancelled(struct kunit *test, const struct probe *probe)
 {
 	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
@@ -149,7 +136,7 @@ static void op_expires_by_clock_of_its_wheel(struct kunit *test)
 	}
 	vtime_sleep(10 * SECOND);
 	for (i = 0; i < NR_CLOCKS; i++)
-		expect_on_time(test, probes[i], deadlines[i]);
+		expect_expired(test, probes[i], deadlines[i], 0);
 	expect_counts(test, 0, 0, 0);
 }
 
@@ -202,29 +189,6 @@ static void step_cancels_ops_with_cancel_on_set(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_op_cancel(&plain->op), 0);
 		KUNIT_EXPECT_EQ(test, plain->result.error, 0);
 	}
-}
-
-/* Ended by expiry, signal and cancel before the step. */
-static void cancel_on_set_op_ends_normally_without_step(struct kunit *test)
-{
-	struct probe *expires = add_cancel_on_set(test, SECOND);
-	u64 deadline = deadline_of(expires);
-	struct probe *completes, *cancelled;
-
-	vtime_sleep(2 * SECOND);
-	expect_on_time(test, expires, deadline);
-	completes = add_cancel_on_set(test, TWHEEL_NEVER);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 5), 1);
-	cancelled = add_cancel_on_set(test, 100 * SECOND);
-	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&cancelled->op), 0);
-	KUNIT_EXPECT_EQ(test, stats_of(realtime).pending, 0);
-
-	clock_move(test, 1000 * SECOND);
-	vtime_sleep(SECOND);
-	expect_on_time(test, expires, deadline);
-	expect_ended(test, completes, TWHEEL_REASON_COMPLETED, 5);
-	expect_ended(test, cancelled, TWHEEL_REASON_CANCELLED, 0);
-	KUNIT_EXPECT_EQ(test, cancelled->result.error, 0);
 }
 
 static struct kunit *step_test;
@@ -281,23 +245,6 @@ static void rearm_does_not_hide_step(struct kunit *test)
 	}
 }
 
-static void step_after_rearm_cancels(struct kunit *test)
-{
-	struct probe *probe = add_cancel_on_set(test, SECOND);
-	struct probe *expires = add_cancel_on_set(test, SECOND);
-	u64 deadline = twheel_deadline_on(realtime, 5 * SECOND);
-
-	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&probe->op, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&expires->op, deadline, TWHEEL_REARM_IF_PENDING), 1);
-	KUNIT_EXPECT_EQ(test, stats_of(realtime).pending, 2);
-	vtime_sleep(6 * SECOND);
-	expect_on_time(test, expires, deadline);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	clock_move(test, SECOND);
-	vtime_sleep(2 * NOTICE_NS);
-	expect_cancelled(test, probe);
-}
-
 #define NR_OPS	200
 
 /*
@@ -336,10 +283,8 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(op_expires_by_clock_of_its_wheel),
 	KUNIT_CASE(end_time_uses_clock_of_wheel),
 	KUNIT_CASE(step_cancels_ops_with_cancel_on_set),
-	KUNIT_CASE(cancel_on_set_op_ends_normally_without_step),
 	KUNIT_CASE(step_during_add_cancels),
 	KUNIT_CASE(rearm_does_not_hide_step),
-	KUNIT_CASE(step_after_rearm_cancels),
 	KUNIT_CASE(step_and_signal_end_each_op_once),
 	{}
 };

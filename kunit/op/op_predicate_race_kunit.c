@@ -80,6 +80,11 @@ static int complete_op_error(struct probe *probe)
 	return twheel_op_complete_error(&probe->op, -ENOLINK);
 }
 
+static int expire_op(struct probe *probe)
+{
+	return twheel_op_expire(&probe->op);
+}
+
 static int cancel_op(struct probe *probe)
 {
 	return twheel_op_cancel(&probe->op);
@@ -113,12 +118,13 @@ static const struct end_call {
 } end_calls[] = {
 	{ "complete", complete_op, 0, TWHEEL_REASON_COMPLETED, 0, 4 },
 	{ "complete with error", complete_op_error, 0, TWHEEL_REASON_COMPLETED, -ENOLINK, 0 },
+	{ "expire", expire_op, 0, TWHEEL_REASON_EXPIRED, 0, 0 },
 	{ "cancel", cancel_op, 0, TWHEEL_REASON_CANCELLED, 0, 0 },
 	{ "cancel for key", cancel_key, 1, TWHEEL_REASON_CANCELLED, 0, 0 },
 	{ "complete all", complete_all_ops, 1, TWHEEL_REASON_COMPLETED, 0, 4 },
 };
 
-static const struct end_call expiry = { "expire", wait_for_expiry, 0, TWHEEL_REASON_EXPIRED, 0, 0 };
+static const struct end_call expiry = { "expiry", wait_for_expiry, 0, TWHEEL_REASON_EXPIRED, 0, 0 };
 
 static void end_call_name(const struct end_call *end_call, char *name)
 {

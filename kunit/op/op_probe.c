@@ -260,6 +260,16 @@ void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_rea
 	KUNIT_EXPECT_EQ(test, probe->overlaps, 0);
 }
 
+void expect_expired(struct kunit *test, const struct probe *probe, u64 deadline, u64 slack)
+{
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
+	KUNIT_EXPECT_EQ(test, probe->result.error, 0);
+	KUNIT_EXPECT_EQ(test, probe->result.deadline, deadline);
+	KUNIT_EXPECT_GE(test, probe->result.time, deadline);
+	KUNIT_EXPECT_LE(test, probe->result.time,
+			deadline + slack + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
+}
+
 void expect_counts(struct kunit *test, u64 pending, u64 keys, u64 watches)
 {
 	struct twheel_purgatory_stats stats;

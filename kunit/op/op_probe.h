@@ -95,6 +95,10 @@ void probe_clear_kill(void);
 
 void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,
 		  u64 value);
+
+/* Expect a single expiry at @deadline, and late by at most @slack and a tick. */
+void expect_expired(struct kunit *test, const struct probe *probe, u64 deadline, u64 slack);
+
 void expect_counts(struct kunit *test, u64 pending, u64 keys, u64 watches);
 void expect_rejected(struct kunit *test, u64 rejected);
 

@@ -1,44 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for purgatories: signals, limits and drain.
+ * KUnit tests for purgatories: limits and drain.
  */
 #include <linux/time64.h>
 
 #include "../vtime.h"
 #include "op_probe.h"
-
-static struct probe *next_probe;
-
-static void add_next(struct probe *probe)
-{
-	static const struct twheel_watch_spec spec = { .key = { .v = { 0, 10 } } };
-	const struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
-		.nr_keys = 1, .specs = &spec, .watches = next_probe->watch,
-	};
-
-	/* The ended operation no longer watches the key. */
-	if (twheel_op_add(probe_purgatory, &next_probe->op, &args))
-		return;
-	next_probe->on_ended = probe->on_ended;
-	probe_signal(11, 0);
-}
-
-static void callback_may_add_and_signal(struct kunit *test)
-{
-	struct probe *first = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
-	struct probe *other = probe_pending(test, TWHEEL_COND_ANY, 0, 11, 1);
-
-	next_probe = probe_new(test);
-	first->on_ended = add_next;
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
-	KUNIT_EXPECT_EQ(test, first->ended, 1);
-	KUNIT_EXPECT_EQ(test, other->ended, 1);
-	KUNIT_EXPECT_EQ(test, next_probe->ended, 0);
-	expect_counts(test, 1, 1, 1);
-	next_probe->on_ended = NULL;
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
-}
 
 static void create_with_bad_limits_returns_einval(struct kunit *test)
 {
@@ -99,7 +66,6 @@ static void drain_waits_for_callbacks(struct kunit *test)
 }
 
 static struct kunit_case purgatory_cases[] = {
-	KUNIT_CASE(callback_may_add_and_signal),
 	KUNIT_CASE(create_with_bad_limits_returns_einval),
 	KUNIT_CASE(limit_is_exact_at_any_size),
 	KUNIT_CASE(drain_cancels_pending_ops),
