@@ -38,8 +38,6 @@ struct watcher {
 	struct twheel_watch	watch[1];
 	struct twheel_op_result	result;
 	unsigned int		ended;
-	unsigned int		order;
-	unsigned int		handed;
 	bool			holds;
 	void			(*on_ended)(struct watcher *watcher);
 };
@@ -72,8 +70,7 @@ static void watcher_ended(struct twheel_op *op)
 
 	twheel_op_get_result(op, &watcher->result);
 	watcher->ended++;
-	watcher->order = ++nr_ended;
-	if (nr_ended % (MAX_AT_ONCE / 2) == 1)
+	if (++nr_ended % (MAX_AT_ONCE / 2) == 1)
 		sample_ended();
 	ndelay(CALL_NS);
 	if (watcher->on_ended)
@@ -167,38 +164,23 @@ static void expect_neighbour_ran(struct kunit *test, struct task_struct *task)
 	KUNIT_EXPECT_EQ(test, neighbour->released, nr_runs);
 }
 
-/* Each operation ended once with the given result. If @ordered, in the order of the adds. */
-static void expect_all_ended(struct kunit *test, const struct twheel_op_result *result,
-			     bool ordered)
+/* Each operation ended once with the given result. */
+static void expect_all_ended(struct kunit *test, enum twheel_reason reason, u64 value)
 {
 	unsigned int i, wrong = 0;
 
 	for (i = 0; i < NR; i++)
 		wrong += watchers[i].ended != 1 ||
-			 watchers[i].result.reason != result->reason ||
-			 watchers[i].result.error != result->error ||
-			 watchers[i].result.value != result->value ||
-			 (ordered && watchers[i].order != i + 1);
+			 watchers[i].result.reason != reason ||
+			 watchers[i].result.error ||
+			 watchers[i].result.value != value;
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 }
 
-static void all_complete_by_one_signal(struct kunit *test)
-{
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 5 };
-	struct task_struct *task;
-
-	watch_all(test, TWHEEL_NEVER, TWHEEL_COND_ANY, 1);
-	task = start_neighbour(test);
-	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 5), NR);
-	expect_neighbour_ran(test, task);
-	expect_all_ended(test, &result, false);
-}
-
 static void all_expire_at_same_deadline(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_EXPIRED };
 	u64 deadline = twheel_deadline(NSEC_PER_SEC);
 	struct task_struct *task;
 	unsigned int i, early = 0;
@@ -209,7 +191,7 @@ static void all_expire_at_same_deadline(struct kunit *test)
 	task = start_neighbour(test);
 	vtime_sleep(5 * (u64)NSEC_PER_SEC);
 	expect_neighbour_ran(test, task);
-	expect_all_ended(test, &result, false);
+	expect_all_ended(test, TWHEEL_REASON_EXPIRED, 0);
 	for (i = 0; i < NR; i++)
 		early += watchers[i].result.time < deadline;
 	KUNIT_EXPECT_EQ(test, early, 0);
@@ -252,73 +234,82 @@ static void remaining_watchers_are_signalled_in_chunks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), left);
 }
 
+static const struct twheel_key key = { .v = { 0, KEY } };
+static u32 nr_handed;
+
 static void hand_back(struct twheel_op *op, void *data)
 {
-	struct watcher *watcher = container_of(op, struct watcher, op);
-
 	/* Count only calls made after the callback and with the right argument. */
-	watcher->handed += watcher->ended == 1 && data == watchers;
+	nr_handed += container_of(op, struct watcher, op)->ended == 1 && data == watchers;
 }
 
-static void all_are_cancelled_for_key(struct kunit *test)
+static u32 cancel_for_key(void)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_CANCELLED };
-	const struct twheel_key key = { .v = { 0, KEY } };
-	struct task_struct *task;
-	unsigned int i, wrong = 0;
+	u32 nr;
 
-	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
-	task = start_neighbour(test);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, hand_back, watchers,
-						    0),
-			NR);
-	expect_neighbour_ran(test, task);
-	expect_all_ended(test, &result, false);
-	for (i = 0; i < NR; i++)
-		wrong += watchers[i].handed != 1;
-	KUNIT_EXPECT_EQ(test, wrong, 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, hand_back, watchers,
-						    0), 0);
+	nr_handed = 0;
+	nr = twheel_cancel_for_key(probe_purgatory, &key, hand_back, watchers, 0);
+	return nr == nr_handed ? nr : U32_MAX;
 }
 
-static void check_completes_all_true_predicates(struct kunit *test)
+static u32 signal(void)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 3 };
-	struct task_struct *task;
+	return probe_signal(KEY, 5);
+}
+
+static u32 check(void)
+{
 	unsigned int i;
 
-	watch_all(test, TWHEEL_NEVER, TWHEEL_COND_PREDICATE, 1);
-	KUNIT_EXPECT_EQ(test, probe_check(KEY, 0), 0);
 	for (i = 0; i < NR; i++)
 		watchers[i].holds = true;
-	KUNIT_EXPECT_EQ(test, probe_check(KEY, NR / 4), NR / 4);
-	expect_counts(test, NR - NR / 4, 1, NR - NR / 4);
-	task = start_neighbour(test);
-	KUNIT_EXPECT_EQ(test, probe_check(KEY, 0), NR - NR / 4);
-	expect_neighbour_ran(test, task);
-	expect_all_ended(test, &result, false);
+	return probe_check(KEY, 0);
 }
 
-static void complete_all_with_value(struct kunit *test)
+static u32 complete_all_ops(void)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 11 };
+	return twheel_complete_all(probe_purgatory, 0, 11, 0);
+}
+
+/* Calls that end all operations, with their result. */
+static const struct end {
+	const char		*name;
+	enum twheel_condition	condition;
+	u32			(*call)(void);
+	enum twheel_reason	reason;
+	u64			value;
+} ends[] = {
+	{ "signal", TWHEEL_COND_ANY, signal, TWHEEL_REASON_COMPLETED, 5 },
+	{ "check", TWHEEL_COND_PREDICATE, check, TWHEEL_REASON_COMPLETED, 3 },
+	{ "cancel for key", TWHEEL_COND_ANY, cancel_for_key, TWHEEL_REASON_CANCELLED, 0 },
+	{ "complete all", TWHEEL_COND_PREDICATE, complete_all_ops, TWHEEL_REASON_COMPLETED, 11 },
+};
+
+static void end_desc(const struct end *end, char *desc)
+{
+	strscpy(desc, end->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(end, ends, end_desc);
+
+static void one_call_ends_all(struct kunit *test)
+{
+	const struct end *end = test->param_value;
 	struct task_struct *task;
 
-	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_PREDICATE, 1);
+	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), end->condition, 1);
 	task = start_neighbour(test);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11, 0), NR);
+	KUNIT_EXPECT_EQ(test, end->call(), NR);
 	expect_neighbour_ran(test, task);
-	expect_all_ended(test, &result, false);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11, 0), 0);
+	expect_all_ended(test, end->reason, end->value);
+	KUNIT_EXPECT_EQ(test, end->call(), 0);
 }
 
 static void drain_cancels_all(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_CANCELLED };
-
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), NR);
-	expect_all_ended(test, &result, false);
+	expect_all_ended(test, TWHEEL_REASON_CANCELLED, 0);
 }
 
 static int fanout_init(struct kunit *test)
@@ -344,12 +335,9 @@ static void fanout_exit(struct kunit *test)
 }
 
 static struct kunit_case fanout_cases[] = {
-	KUNIT_CASE(all_complete_by_one_signal),
 	KUNIT_CASE(all_expire_at_same_deadline),
 	KUNIT_CASE(remaining_watchers_are_signalled_in_chunks),
-	KUNIT_CASE(all_are_cancelled_for_key),
-	KUNIT_CASE(check_completes_all_true_predicates),
-	KUNIT_CASE(complete_all_with_value),
+	KUNIT_CASE_PARAM(one_call_ends_all, end_gen_params),
 	KUNIT_CASE(drain_cancels_all),
 	{}
 };
