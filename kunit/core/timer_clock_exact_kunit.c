@@ -20,7 +20,6 @@
 #define START_NS	(50 * 365 * DAY_NS)
 
 #define SIZE		600
-#define LARGE		2000
 #define STEPS		120
 
 /**
@@ -65,15 +64,15 @@ static struct timer_set timer_set;
 static struct rnd_state random;
 static struct interval interval;
 /* For each timer, the interval in which it was added; 0 before the first. */
-static unsigned int added_in[LARGE];
+static unsigned int added_in[SIZE];
 /* The timer has fired and was checked, so it may be added again. */
-static bool vacant[LARGE];
+static bool vacant[SIZE];
 /* The timer has no slack: its deadline determines its tick. */
-static bool exact[LARGE];
+static bool exact[SIZE];
 /* It has no flags either. */
-static bool plain[LARGE];
+static bool plain[SIZE];
 /* The timers that fired in an interval, in this order. */
-static const struct member *order[LARGE];
+static const struct member *order[SIZE];
 static s64 offset;
 
 static int walk_init(struct kunit *test)
@@ -289,37 +288,8 @@ static void expiry_is_exact_when_clock_is_set(struct kunit *test)
 	}
 }
 
-/* The step makes many timers due at once. They fire in the order of their ticks. */
-static void large_step_keeps_order(struct kunit *test)
-{
-	const struct walk *walk = test->param_value;
-	unsigned int i;
-
-	random_start(test, &random);
-	KUNIT_ASSERT_EQ(test, timer_set_start(&timer_set, &walk->config, LARGE), 0);
-	for (i = 0; i < LARGE; i++) {
-		vacant[i] = false;
-		exact[i] = true;
-		plain[i] = !flags_of(walk, i);
-		KUNIT_ASSERT_EQ(test, 0,
-				timer_set_add(&timer_set.member[i], START_NS + DAY_NS +
-					      random_within(&random, 30 * DAY_NS),
-					      0, flags_of(walk, i)));
-	}
-	vtime_sleep(NSEC_PER_SEC);
-	interval.number++;
-	interval.before = ktime_get_real_ns();
-	interval.reached = interval.before;
-	wall_set(START_NS + 40 * DAY_NS);
-	interval.wall = ktime_get_real_ns();
-	vtime_sleep(NOTICE_NS + timer_set_slop(&timer_set));
-	KUNIT_EXPECT_EQ(test, atomic_read(&timer_set.nr_fired), LARGE);
-	expect_interval(test, walk);
-}
-
 static struct kunit_case walk_cases[] = {
 	KUNIT_CASE_PARAM(expiry_is_exact_when_clock_is_set, walk_gen_params),
-	KUNIT_CASE_PARAM(large_step_keeps_order, walk_gen_params),
 	{}
 };
 
