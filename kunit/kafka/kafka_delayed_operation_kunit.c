@@ -21,6 +21,16 @@
 /* Timeout for operations that do not expire during a test. */
 #define LONG_NS		(100 * NSEC_PER_SEC)
 
+/* Add an operation that never expires, and expect it to be pending. */
+static struct probe *watcher_pending(struct kunit *test, u64 first, u32 nr)
+{
+	struct probe *watcher = probe_new_predicate(test);
+
+	KUNIT_ASSERT_EQ(test, watcher_add(test, watcher, TWHEEL_NEVER, first, nr), 0);
+	expect_pending(test, watcher);
+	return watcher;
+}
+
 static unsigned int check_evaluation;
 
 /* In the given evaluation, check the key of the operation to see if it is watched. */

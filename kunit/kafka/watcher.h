@@ -18,14 +18,4 @@ static inline void expect_pending(struct kunit *test, const struct probe *watche
 	KUNIT_EXPECT_EQ(test, watcher->overlaps, 0);
 }
 
-/* Add an operation that never expires, and expect it to be pending. */
-static inline struct probe *watcher_pending(struct kunit *test, u64 first, u32 nr)
-{
-	struct probe *watcher = probe_new_predicate(test);
-
-	KUNIT_ASSERT_EQ(test, watcher_add(test, watcher, TWHEEL_NEVER, first, nr), 0);
-	expect_pending(test, watcher);
-	return watcher;
-}
-
 #endif /* _KUNIT_WATCHER_H */

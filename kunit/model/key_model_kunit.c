@@ -45,20 +45,29 @@ static int cmp_serial(const void *a, const void *b)
 	return l->serial < r->serial ? -1 : 1;
 }
 
+/* Expect the watches of a key in the order in which they were added, and with the right flags. */
 static void check_key(struct kunit *test, u64 number)
 {
+	struct twheel_watch *watch = key_first(number);
 	static const struct slot *found[SLOTS];
-	static struct twheel_watch *watches[SLOTS];
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < SLOTS; i++)
 		if (slots[i].serial && slots[i].number == number)
 			found[nr++] = &slots[i];
 	KUNIT_ASSERT_EQ(test, nr, nr_of[number]);
+	KUNIT_ASSERT_EQ(test, !watch, !nr);
 	sort(found, nr, sizeof(*found), cmp_serial, NULL);
-	for (i = 0; i < nr; i++)
-		watches[i] = (struct twheel_watch *)&found[i]->watch;
-	expect_ring(test, number, watches, nr);
+	for (i = 0; i < nr; i++) {
+		KUNIT_ASSERT_PTR_EQ_MSG(test, watch, &found[i]->watch, "key %llu, watch %u of %u",
+					number, i, nr);
+		KUNIT_ASSERT_EQ(test, twheel_watch_is_first(watch), !i);
+		KUNIT_ASSERT_TRUE(test, twheel_watch_is_linked(watch));
+		watch = list_next_entry(watch, entry);
+	}
+	if (nr)
+		KUNIT_ASSERT_PTR_EQ_MSG(test, watch, &found[0]->watch, "key %llu, behind all %u",
+					number, nr);
 }
 
 static void check_all_keys(struct kunit *test)

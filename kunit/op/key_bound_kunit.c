@@ -209,7 +209,8 @@ static void without_memory_new_keys_fail_and_existing_keys_work(struct kunit *te
 	probe_limit(test, 2 * nr_key_ops, 0);
 	keys = &probe_purgatory->keys;
 	keys->resize.work.func = resize_noop;
-	keys_get_no_memory(keys);
+	keys->retry[0] = jiffies + MAX_JIFFY_OFFSET;
+	keys->retry[1] = keys->retry[0];
 
 	KUNIT_EXPECT_GE(test, add_all(test), nr_key_ops / 2);
 	KUNIT_EXPECT_GE(test, nr_pending, nr_key_ops / 4);
@@ -224,7 +225,8 @@ static void without_memory_new_keys_fail_and_existing_keys_work(struct kunit *te
 	flush_delayed_work(&keys->resize);
 	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_full), 0);
 	expect_bucket_sizes(test, keys);
-	keys_get_memory(keys);
+	keys->retry[0] = jiffies;
+	keys->retry[1] = jiffies;
 	KUNIT_EXPECT_EQ(test, add_all(test), 0);
 	KUNIT_EXPECT_EQ(test, nr_pending, nr_key_ops);
 	expect_bucket_sizes(test, keys);

@@ -5,10 +5,7 @@
  * The attacker knows everything except the secret of the table. The keys must spread over the
  * buckets as random keys do.
  */
-#include <linux/jhash.h>
 #include <linux/mm.h>
-#include <linux/random.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "key_probe.h"

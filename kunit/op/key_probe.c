@@ -2,7 +2,6 @@
 /*
  * A key table, and watches without operations. See key_probe.h.
  */
-#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
@@ -92,26 +91,6 @@ u32 key_index(u64 number)
 	return twheel_keys_index(key_table.size, twheel_key_number(number_hash(number)));
 }
 
-void expect_ring(struct kunit *test, u64 number, struct twheel_watch *const *watches,
-		 unsigned int nr)
-{
-	struct twheel_watch *watch = key_first(number);
-	unsigned int i;
-
-	if (!nr) {
-		KUNIT_EXPECT_PTR_EQ(test, watch, NULL);
-		return;
-	}
-	for (i = 0; i < nr; i++) {
-		KUNIT_ASSERT_PTR_EQ_MSG(test, watch, watches[i], "key %llu, watch %u of %u",
-					number, i, nr);
-		KUNIT_ASSERT_EQ(test, twheel_watch_is_first(watch), !i);
-		KUNIT_ASSERT_TRUE(test, twheel_watch_is_linked(watch));
-		watch = list_next_entry(watch, entry);
-	}
-	KUNIT_ASSERT_PTR_EQ_MSG(test, watch, watches[0], "key %llu, behind all %u", number, nr);
-}
-
 static unsigned int bucket_found(struct twheel_keys *keys, u32 i)
 {
 	struct twheel_key_bucket *bucket = twheel_keys_bucket(keys, i);
@@ -168,18 +147,6 @@ void key_resize(void)
 {
 	flush_delayed_work(&key_table.resize);
 	table_resize(&key_table.resize.work);
-}
-
-void keys_get_no_memory(struct twheel_keys *keys)
-{
-	keys->retry[0] = jiffies + MAX_JIFFY_OFFSET;
-	keys->retry[1] = keys->retry[0];
-}
-
-void keys_get_memory(struct twheel_keys *keys)
-{
-	keys->retry[0] = jiffies;
-	keys->retry[1] = jiffies;
 }
 
 void expect_bucket_sizes(struct kunit *test, struct twheel_keys *keys)

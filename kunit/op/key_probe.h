@@ -33,10 +33,6 @@ struct twheel_watch *key_first(u64 number);
 /* The number of the bucket of a key. */
 u32 key_index(u64 number);
 
-/* Expect these watches under a key, in this order and with the right flags. */
-void expect_ring(struct kunit *test, u64 number, struct twheel_watch *const *watches,
-		 unsigned int nr);
-
 /* Count the keys in all buckets of a table; wrong if a bucket has a wrong count or filter. */
 u64 keys_found(struct twheel_keys *keys);
 
@@ -45,10 +41,6 @@ unsigned int keys_max_per_bucket(struct twheel_keys *keys);
 
 /* Do one step of a resize to @size buckets. Returns whether there was anything to do. */
 bool key_resize_step(struct kunit *test, u32 size);
-
-/* Let adds get no memory for buckets, or get it again. */
-void keys_get_no_memory(struct twheel_keys *keys);
-void keys_get_memory(struct twheel_keys *keys);
 
 /* Run the resize work of the table. */
 void key_resize(void);

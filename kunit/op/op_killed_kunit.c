@@ -7,6 +7,7 @@
  */
 #include <linux/errno.h>
 #include <linux/sched/signal.h>
+#include <linux/signal.h>
 
 #include "op_probe.h"
 
@@ -18,7 +19,14 @@ static struct probe *probes[NR];
 
 static void send_sigkill(struct probe *probe)
 {
-	probe_kill_current();
+	allow_kernel_signal(SIGKILL);
+	send_sig(SIGKILL, current, 1);
+}
+
+static void clear_sigkill(void)
+{
+	flush_signals(current);
+	disallow_signal(SIGKILL);
 }
 
 /* Add operations that watch the same key. The callback of one of them sends SIGKILL. */
@@ -63,7 +71,7 @@ static void killed_signal_returns_early(struct kunit *test)
 
 	add_with_killer(test, KILLER);
 	nr = twheel_signal_some(probe_purgatory, &key, 1, 7, 0, TWHEEL_KILLABLE);
-	probe_clear_kill();
+	clear_sigkill();
 	expect_some_ended(test, nr, true);
 	expect_ended(test, probes[nr - 1], TWHEEL_REASON_COMPLETED, 7);
 	expect_no_marker(test);
@@ -75,7 +83,7 @@ static void killed_cancel_for_key_returns_early(struct kunit *test)
 
 	add_with_killer(test, KILLER);
 	nr = twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, TWHEEL_KILLABLE);
-	probe_clear_kill();
+	clear_sigkill();
 	expect_some_ended(test, nr, true);
 	expect_ended(test, probes[nr - 1], TWHEEL_REASON_CANCELLED, 0);
 	expect_no_marker(test);
@@ -87,7 +95,7 @@ static void killed_complete_all_returns_early(struct kunit *test)
 
 	add_with_killer(test, KILLER);
 	nr = twheel_complete_all(probe_purgatory, -EIO, 0, TWHEEL_KILLABLE);
-	probe_clear_kill();
+	clear_sigkill();
 	expect_some_ended(test, nr, false);
 	expect_no_marker(test);
 }
@@ -100,7 +108,7 @@ static void finished_call_is_not_interrupted(struct kunit *test)
 			NR);
 	KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, TWHEEL_KILLABLE), 0);
-	probe_clear_kill();
+	clear_sigkill();
 	expect_counts(test, 0, 0, 0);
 }
 
@@ -110,7 +118,7 @@ static void call_at_its_limit_is_not_interrupted(struct kunit *test)
 
 	add_with_killer(test, KILLER);
 	nr = twheel_signal_some(probe_purgatory, &key, 1, 0, KILLER + 1, TWHEEL_KILLABLE);
-	probe_clear_kill();
+	clear_sigkill();
 	KUNIT_EXPECT_EQ(test, nr, KILLER + 1);
 	expect_some_ended(test, nr, true);
 	expect_no_marker(test);
@@ -131,7 +139,7 @@ static void other_calls_ignore_sigkill(struct kunit *test)
 	add_with_killer(test, KILLER);
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), NR);
 	KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
-	probe_clear_kill();
+	clear_sigkill();
 	expect_counts(test, 0, 0, 0);
 }
 

@@ -5,10 +5,8 @@
  * The selftests of the device check on several CPUs that exactly one caller ends an
  * operation.
  */
-#include <linux/slab.h>
 #include <linux/time64.h>
 
-#include "../stats.h"
 #include "../vtime.h"
 #include "op_probe.h"
 

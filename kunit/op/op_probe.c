@@ -4,9 +4,7 @@
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
-#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
-#include <linux/signal.h>
 #include <linux/slab.h>
 
 #include "../stats.h"
@@ -108,13 +106,6 @@ struct probe *probe_new_predicate(struct kunit *test)
 
 	probe_init_predicate(probe);
 	return probe;
-}
-
-void probe_reinit(struct probe *probe)
-{
-	twheel_op_put(&probe->op);
-	twheel_op_init(&probe->op, probe->ops);
-	probe->done = false;
 }
 
 struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr)
@@ -237,18 +228,6 @@ int probe_join(struct task_struct *task)
 
 	put_task_struct(task);
 	return ret;
-}
-
-void probe_kill_current(void)
-{
-	allow_kernel_signal(SIGKILL);
-	send_sig(SIGKILL, current, 1);
-}
-
-void probe_clear_kill(void)
-{
-	flush_signals(current);
-	disallow_signal(SIGKILL);
 }
 
 void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,

@@ -60,9 +60,6 @@ struct probe *probe_new(struct kunit *test);
 struct probe *probe_new_predicate(struct kunit *test);
 void probe_init_predicate(struct probe *probe);
 
-/* Reinitialise an ended operation. The caller must own the last reference. */
-void probe_reinit(struct probe *probe);
-
 /* Keys @first to @first + @nr - 1, each with need 1. Freed at the end of the test. */
 struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr);
 
@@ -88,10 +85,6 @@ u32 probe_check(u64 number, u32 limit);
 struct task_struct *probe_fork(struct kunit *test, int (*call)(struct probe *probe),
 			       struct probe *probe);
 int probe_join(struct task_struct *task);
-
-/* Send SIGKILL to the current thread, and clear it again. */
-void probe_kill_current(void);
-void probe_clear_kill(void);
 
 void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,
 		  u64 value);

@@ -122,7 +122,9 @@ static void neighbour_run(void)
 	    twheel_op_rearm(&neighbour->op, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS) != 1 ||
 	    probe_signal(KEY + 1, 0) || twheel_op_cancel(&neighbour->op))
 		nr_errors++;
-	probe_reinit(neighbour);
+	twheel_op_put(&neighbour->op);
+	twheel_op_init(&neighbour->op, neighbour->ops);
+	neighbour->done = false;
 }
 
 static int neighbour_thread(void *unused)
