@@ -412,10 +412,11 @@ void op_model_step(struct op_model *model)
 	calls[i].call(model, &model->op[model->choice]);
 }
 
-/* Drain the purgatory, which cancels all pending operations. */
+/* Drain the purgatory, which cancels all pending operations and refuses others. */
 void op_model_stop(struct op_model *model)
 {
 	u32 nr = twheel_purgatory_drain(probe_purgatory), pending = 0, i;
+	const struct twheel_op_args args = { .deadline = TWHEEL_NEVER };
 
 	model->call_name = "drain";
 	model->any_order = true;
@@ -428,4 +429,7 @@ void op_model_stop(struct op_model *model)
 	OP_MODEL_EQ(model, nr, pending);
 	for (i = 0; i < OP_MODEL_OPS; i++)
 		op_model_finish(model, &model->op[i]);
+	op_model_begin(model, &model->op[0]);
+	OP_MODEL_EQ(model, twheel_op_add(probe_purgatory, &model->op[0].op, &args), -ESHUTDOWN);
+	OP_MODEL_EQ(model, model->op[0].calls, 0);
 }

@@ -37,21 +37,6 @@ static void limit_is_exact_at_any_size(struct kunit *test)
 	}
 }
 
-static void drain_cancels_pending_ops(struct kunit *test)
-{
-	struct probe *keyed = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 5);
-	struct probe *plain = probe_new(test), *late = probe_new(test);
-
-	KUNIT_EXPECT_EQ(test, probe_add(plain, NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL), 0);
-	twheel_purgatory_drain(probe_purgatory);
-	expect_ended(test, keyed, TWHEEL_REASON_CANCELLED, 0);
-	expect_ended(test, plain, TWHEEL_REASON_CANCELLED, 0);
-	expect_counts(test, 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, probe_add(late, 0, TWHEEL_COND_NONE, 0, NULL), -ESHUTDOWN);
-	expect_counts(test, 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, late->ended, 0);
-}
-
 static void drain_waits_for_callbacks(struct kunit *test)
 {
 	struct probe *probe = probe_new(test);
@@ -68,7 +53,6 @@ static void drain_waits_for_callbacks(struct kunit *test)
 static struct kunit_case purgatory_cases[] = {
 	KUNIT_CASE(create_with_bad_limits_returns_einval),
 	KUNIT_CASE(limit_is_exact_at_any_size),
-	KUNIT_CASE(drain_cancels_pending_ops),
 	KUNIT_CASE(drain_waits_for_callbacks),
 	{}
 };
