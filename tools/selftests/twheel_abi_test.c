@@ -182,26 +182,6 @@ TEST_F(refused, array_at_a_bad_pointer)
 	}
 }
 
-TEST_F(refused, partly_readable_keys)
-{
-	size_t spec_size = sizeof(struct twheel_watch_spec);
-	char *edge = cliff();
-	__u64 bad[] = {
-		address(edge) - spec_size,	/* the first entry is readable */
-		address(edge) - spec_size - 8,	/* and a part of the second one */
-	};
-	struct good good;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		good_args(&good, self->watching);
-		good.add_args.keys = bad[i];
-		good.watch_args.keys = bad[i];
-		EXPECT_EQ(EFAULT, op_add(self->fd, &good.add_args));
-		EXPECT_EQ(EFAULT, call(self->fd, TWHEEL_IOC_WATCH, &good.watch_args));
-	}
-}
-
 /* Space for arrays with the largest entry size. */
 static char wide[3 * 4096];
 
@@ -456,24 +436,6 @@ TEST_F(accepted, structure_at_the_end_of_a_page)
 		EXPECT_EQ(0, call(made->fd, one->request, edge - size))
 			TH_LOG("%s", one->name);
 	}
-}
-
-TEST_F(accepted, keys_at_the_end_of_a_page)
-{
-	struct twheel_watch_spec *specs = (void *)cliff();
-	int fd = twheel_open(O_NONBLOCK);
-	__u64 id;
-
-	ASSERT_LE(0, fd);
-	specs -= 2;
-	specs[0] = spec_of(1, 1);
-	specs[1] = spec_of(2, 1);
-	id = add_specs(fd, TWHEEL_COND_ALL, 0, specs, 2);
-	ASSERT_NE(0, id);
-	specs[0] = spec_of(3, 1);
-	EXPECT_EQ(0, op_watch(fd, id, specs, 2));
-	EXPECT_EQ(3, query(fd).watches);
-	close(fd);
 }
 
 TEST_F(accepted, read_only_structures)

@@ -124,18 +124,6 @@ TEST_F(refused, call_on_a_removed_purgatory)
 	}
 }
 
-TEST_F(refused, equal_keys_among_many)
-{
-	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(specs); i++)
-		specs[i] = spec_of(11 + i, 1);
-	specs[i - 1] = specs[i - 2];
-	EXPECT_EQ(0, add_specs(self->fd, TWHEEL_COND_ANY, 0, specs, i));
-	EXPECT_EQ(EINVAL, errno);
-}
-
 TEST_F(refused, too_many_keys)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS + 1];
@@ -163,22 +151,6 @@ TEST_F(refused, watch_of_too_many_keys)
 TEST_F(refused, id_that_was_not_assigned_yet)
 {
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, self->ended + (1ULL << 26)));
-}
-
-TEST_F(refused, id_of_another_purgatory)
-{
-	struct twheel_watch_spec spec = spec_of(11, 1);
-	int other = twheel_open(0);
-
-	ASSERT_LE(0, other);
-	EXPECT_EQ(0, key_signal(other, 1, 1));
-	EXPECT_EQ(0, query(other).added);
-	EXPECT_EQ(-1, open_events(other, 0));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(ENOENT, op_cancel(other, self->plain));
-	EXPECT_EQ(ENOENT, op_complete(other, self->plain, 1));
-	EXPECT_EQ(ENOENT, op_watch(other, self->watching, &spec, 1));
-	close(other);
 }
 
 /* The same errors for operations that end during the test. */

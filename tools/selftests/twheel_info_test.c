@@ -279,27 +279,6 @@ TEST_F(info, list_ends_at_an_inaccessible_entry)
 	EXPECT_EQ(EFAULT, errno);
 }
 
-TEST_F(info, arbitrary_cursors_are_harmless)
-{
-	static const __u64 cursors[] = {
-		1, 2, 1ULL << 26, 1ULL << 32, 1ULL << 63, ~0ULL - 1, ~0ULL,
-	};
-	struct twheel_pending entries[64];
-	unsigned int i;
-	__u64 cursor;
-	int nr;
-
-	for (i = 0; i < 20; i++)
-		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, i));
-	for (i = 0; i < ARRAY_SIZE(cursors); i++) {
-		cursor = cursors[i];
-		nr = list_page(self->fd, TWHEEL_LIST_OTHERS, entries, 64, &cursor);
-		EXPECT_GE(20, nr);
-		if (nr < 0)
-			EXPECT_EQ(EINVAL, errno);
-	}
-}
-
 /* Two threads add and cancel operations of two files and two users. */
 static struct {
 	bool over;
