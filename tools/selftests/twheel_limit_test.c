@@ -96,17 +96,12 @@ TEST_F(limit, past_deadlines_are_counted)
 	EXPECT_EQ(nr, read_all(self->fd));
 }
 
-TEST_F(limit, add_succeeds_after_cancel)
+TEST_F(limit, add_succeeds_after_cancel_and_complete)
 {
 	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 	ASSERT_EQ(0, op_cancel(self->fd, self->ids[0]));
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
-}
-
-TEST_F(limit, add_succeeds_after_complete)
-{
-	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 	ASSERT_EQ(0, op_complete(self->fd, self->ids[self->max - 1], 1));
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
@@ -176,6 +171,7 @@ static bool fill_with_unread(int fd, __u64 *ids, unsigned int max)
 TEST_F(limit, unread_events_are_counted)
 {
 	struct twheel_query_args q;
+	struct twheel_event event;
 
 	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
 	EXPECT_TRUE(refused(self->fd, ENOBUFS));
@@ -184,14 +180,6 @@ TEST_F(limit, unread_events_are_counted)
 	EXPECT_EQ(self->max - 1, q.pending);
 	EXPECT_EQ(2 * self->max, q.added);
 	EXPECT_EQ(3, q.rejected);
-}
-
-TEST_F(limit, add_succeeds_after_read)
-{
-	struct twheel_event event;
-
-	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
-	EXPECT_TRUE(refused(self->fd, ENOBUFS));
 	ASSERT_EQ(1, read_events(self->fd, &event, 1));
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fd, HOUR, 0, 0));
@@ -228,91 +216,6 @@ TEST_F(limit, other_calls_work_at_the_limit)
 	EXPECT_EQ(1, key_signal(self->fd, 2, 9));
 	EXPECT_EVENT(self->fd, self->ids[0], TWHEEL_REASON_COMPLETED, 9);
 	EXPECT_EQ(1, query(self->fd).rejected);
-}
-
-#define NR_TRIES	3000
-#define NR_HELD		64
-
-static struct {
-	int fd;
-	unsigned int max;
-	unsigned int added;
-	unsigned int refused;
-	unsigned int held;	/* operations that are pending for certain */
-	unsigned int unexpected;
-} adders;
-
-static void adders_inc(unsigned int *count)
-{
-	__atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
-}
-
-/* Cancel the operations that the calling thread has added without a deadline. */
-static void release(__u64 *held, unsigned int *nr)
-{
-	__atomic_sub_fetch(&adders.held, *nr, __ATOMIC_SEQ_CST);
-	while (*nr)
-		if (op_cancel(adders.fd, held[--*nr]))
-			adders_inc(&adders.unexpected);
-}
-
-static void *add_in_loop(void *arg)
-{
-	__u64 id, held[NR_HELD];
-	unsigned int nr = 0;
-	bool hold;
-	int i;
-
-	if (arg)
-		act_for(STRANGER);
-
-	for (i = 0; i < NR_TRIES; i++) {
-		hold = i % 5 == 4;
-		id = add_deadline(adders.fd, hold ? TWHEEL_NEVER : i % 5 * MSEC, 0, 0);
-		if (id)
-			adders_inc(&adders.added);
-		else if (errno == ENOSPC || errno == ENOBUFS)
-			adders_inc(&adders.refused);
-		else
-			adders_inc(&adders.unexpected);
-		if (id && hold) {
-			held[nr++] = id;
-			if (__atomic_add_fetch(&adders.held, 1, __ATOMIC_SEQ_CST) > adders.max)
-				adders_inc(&adders.unexpected);
-		}
-		if (!id || nr == NR_HELD)
-			release(held, &nr);
-	}
-	release(held, &nr);
-	return arg;
-}
-
-TEST_F(limit, limit_holds_for_concurrent_adds)
-{
-	unsigned int i, nr = 0;
-	struct twheel_query_args q;
-	pthread_t threads[3];
-
-	adders.fd = self->fd;
-	adders.max = self->max;
-	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_in_loop,
-					    i % 2 ? &adders : NULL));
-	while (__atomic_load_n(&adders.refused, __ATOMIC_RELAXED) +
-	       __atomic_load_n(&adders.added, __ATOMIC_RELAXED) < 2 * NR_TRIES)
-		nr += read_all(self->fd);
-	for (i = 0; i < 3; i++)
-		pthread_join(threads[i], NULL);
-	/* An operation ends slightly before its event can be read. */
-	ASSERT_TRUE(wait_for(query(self->fd).unread == adders.added - nr));
-	nr += read_all(self->fd);
-
-	q = query(self->fd);
-	EXPECT_EQ(0, adders.unexpected);
-	EXPECT_EQ(adders.added, nr);
-	EXPECT_EQ(adders.added, q.added);
-	EXPECT_EQ(adders.refused, q.rejected);
-	EXPECT_EQ(3 * NR_TRIES, adders.added + adders.refused);
 }
 
 TEST_HARNESS_MAIN

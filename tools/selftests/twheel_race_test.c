@@ -1,10 +1,156 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Three threads and the reapers race to end the same operations, of two users and two
- * files. Every operation ends exactly once, exactly one call reports that it ended it,
- * and the event agrees with that call.
+ * Three threads and the reapers race to end the same operations. Every operation ends exactly
+ * once, exactly one call reports that it ended it, and the event agrees with that call. Threads
+ * watch and unwatch one key.
+ *
+ * The threads share a named purgatory, but use two files and two users: every second
+ * operation is added through the second file for another user, and every second thread
+ * makes its calls as that user on that file.
  */
-#include "race.h"
+#include <sched.h>
+#include "named.h"
+
+#define NR_OPS		200
+#define NR_ROUNDS	rounds(20)
+#define NR_RACERS	3
+#define RACE_NAME	"race"
+
+struct race_op {
+	__u64 id;
+	int cancelled;		/* results of the calls */
+	int completed;
+	long signalled;
+	int nr_events;
+	struct twheel_event event;
+};
+
+static struct {
+	int files[2];
+	pthread_barrier_t start;
+	void (*job)(int me);
+	struct race_op op[NR_OPS];
+} race;
+
+FIXTURE(race) {
+};
+
+FIXTURE_VARIANT(race) {
+	bool read_meanwhile;
+};
+
+FIXTURE_VARIANT_ADD(race, read_meanwhile) {
+	.read_meanwhile = true,
+};
+
+FIXTURE_VARIANT_ADD(race, read_afterwards) {
+	.read_meanwhile = false,
+};
+
+FIXTURE_SETUP(race)
+{
+	remove_all_named();
+	ASSERT_EQ(0, create_named(RACE_NAME, 0666));
+	race.files[0] = twheel_open_named(RACE_NAME, O_NONBLOCK);
+	race.files[1] = twheel_open_named(RACE_NAME, O_NONBLOCK);
+	ASSERT_LE(0, race.files[0]);
+	ASSERT_LE(0, race.files[1]);
+	if (query(race.files[0]).max_file_pending < NR_OPS)
+		SKIP(return, "max_pending is below %d", NR_OPS);
+	ASSERT_EQ(0, pthread_barrier_init(&race.start, NULL, NR_RACERS));
+}
+
+FIXTURE_TEARDOWN(race)
+{
+	struct twheel_query_args q = query(race.files[0]);
+
+	EXPECT_EQ(0, q.pending);
+	EXPECT_EQ(0, q.unread);
+	EXPECT_EQ(0, query(race.files[1]).unread);
+	EXPECT_EQ(0, q.keys);
+	EXPECT_EQ(0, q.watches);
+	EXPECT_EQ(0, q.rejected);
+	EXPECT_EQ(q.added, q.completed + q.expired + q.cancelled);
+	close(race.files[0]);
+	close(race.files[1]);
+	remove_all_named();
+}
+
+/* The file of a thread. */
+static int file_of(int me)
+{
+	return race.files[me % 2];
+}
+
+static void *racer(void *me)
+{
+	/* On failure, all operations belong to one user. */
+	act_for((long)me % 2 ? STRANGER : 0);
+	pthread_barrier_wait(&race.start);
+	race.job((long)me);
+	return NULL;
+}
+
+/* Start job(0) to job(NR_RACERS - 1) simultaneously. */
+static bool start_race(void (*job)(int me), pthread_t threads[NR_RACERS])
+{
+	long me;
+
+	race.job = job;
+	for (me = 0; me < NR_RACERS; me++)
+		if (pthread_create(&threads[me], NULL, racer, (void *)me))
+			return false;
+	return true;
+}
+
+static void end_race(pthread_t threads[NR_RACERS])
+{
+	int me;
+
+	for (me = 0; me < NR_RACERS; me++)
+		pthread_join(threads[me], NULL);
+}
+
+/* Read the events of all of race.op. Return: false after a timeout. */
+static bool collect_events(void)
+{
+	struct twheel_event event;
+	int left = NR_OPS;
+
+	while (left--) {
+		if (!next_event_of_two(race.files, &event) || event.cookie >= NR_OPS)
+			return false;
+		race.op[event.cookie].event = event;
+		race.op[event.cookie].nr_events++;
+	}
+	return !readable(race.files[0], 0) && !readable(race.files[1], 0);
+}
+
+/* Add operations, each with its own key and a deadline between @from and @to. */
+static bool add_race_ops(__u64 from, __u64 to)
+{
+	struct twheel_watch_spec spec;
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
+		.condition = TWHEEL_COND_ANY,
+		.nr_keys = 1,
+		.key_size = sizeof(struct twheel_watch_spec),
+		.keys = address(&spec),
+	};
+	int i;
+
+	memset(race.op, 0, sizeof(race.op));
+	for (i = 0; i < NR_OPS; i++) {
+		spec = spec_of(i, 1);
+		args.deadline = from + random() % (to - from);
+		args.cookie = i;
+		if (!act_for(i % 2 ? STRANGER : 0) || op_add(file_of(i), &args))
+			return false;
+		race.op[i].id = args.id;
+	}
+	return act_for(0);
+}
 
 /* Values of the events, which identify the calls. */
 #define BY_SIGNAL	1001
@@ -64,32 +210,6 @@ static bool lost_properly(const struct race_op *op)
 	return op->signalled == 0 || op->signalled == 1;
 }
 
-FIXTURE(contended) {
-	FIXTURE_DATA(race) race;
-};
-
-FIXTURE_VARIANT(contended) {
-	bool read_meanwhile;
-};
-
-FIXTURE_VARIANT_ADD(contended, read_meanwhile) {
-	.read_meanwhile = true,
-};
-
-FIXTURE_VARIANT_ADD(contended, read_afterwards) {
-	.read_meanwhile = false,
-};
-
-FIXTURE_SETUP(contended)
-{
-	race_setup(_metadata, &self->race, NULL);
-}
-
-FIXTURE_TEARDOWN(contended)
-{
-	race_teardown(_metadata, &self->race, NULL);
-}
-
 /* Return: true if each side has won some of the races. */
 static bool all_have_won(const unsigned int *ended)
 {
@@ -97,7 +217,7 @@ static bool all_have_won(const unsigned int *ended)
 	       ended[TWHEEL_REASON_CANCELLED];
 }
 
-TEST_F(contended, exactly_one_call_wins)
+TEST_F(race, exactly_one_call_wins)
 {
 	__u64 add_ns = 20 * MSEC, race_ns = 5 * MSEC, start, began;
 	unsigned int ended[TWHEEL_REASON_CANCELLED + 1] = { 0 };
@@ -137,7 +257,7 @@ TEST_F(contended, exactly_one_call_wins)
 	}
 	TH_LOG("%u completed, %u expired, %u cancelled", ended[TWHEEL_REASON_COMPLETED],
 	       ended[TWHEEL_REASON_EXPIRED], ended[TWHEEL_REASON_CANCELLED]);
-	q = query(race.fd);
+	q = query(race.files[0]);
 	EXPECT_EQ(round * NR_OPS, q.added);
 	EXPECT_EQ(ended[TWHEEL_REASON_COMPLETED], q.completed);
 	EXPECT_EQ(ended[TWHEEL_REASON_EXPIRED], q.expired);
@@ -147,47 +267,50 @@ TEST_F(contended, exactly_one_call_wins)
 		EXPECT_TRUE(all_have_won(ended));
 }
 
-/*
- * Signals from several sides
- */
-
-#define NR_SIGNALS	1000
-
 static struct {
-	long completed[NR_RACERS];
-	__u64 value;		/* value of the signal that completed it */
+	unsigned int failed;
+	bool adding;
 } tally;
 
-static void signal_one_key(int me)
+/* One thread watches a key, the others unwatch it immediately. */
+static void watch_against_unwatch(int me)
 {
-	__u64 value;
-	long nr;
-	int i;
+	struct twheel_watch_spec more = spec_of(2, 1);
+	int i, error;
 
-	for (i = 0; i < NR_SIGNALS; i++) {
-		value = me * NR_SIGNALS + i;
-		nr = key_signal(file_of(me), 1, value);
-		if (nr > 0)
-			tally.value = value;
-		tally.completed[me] += nr;
+	for (i = 0; me == 0 && i < rounds(50) * NR_OPS; i++) {
+		error = op_watch(file_of(me), race.op[0].id, &more, 1);
+		if (error)
+			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
+	}
+	if (me == 0)
+		__atomic_store_n(&tally.adding, false, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&tally.adding, __ATOMIC_ACQUIRE)) {
+		error = op_unwatch(file_of(me), race.op[0].id, 2);
+		if (error && error != ESRCH)
+			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
 	}
 }
 
-TEST_F(race, no_signal_is_lost)
+TEST_F(race, watch_races_with_unwatch)
 {
-	struct twheel_watch_spec exact = spec_of(1, NR_RACERS * NR_SIGNALS);
-	struct twheel_watch_spec more = spec_of(1, NR_RACERS * NR_SIGNALS + 1);
-	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, &exact, 1);
-	__u64 pending = add_specs(self->fd, TWHEEL_COND_ALL, 0, &more, 1);
+	struct twheel_watch_spec spec = spec_of(1, 1);
+	pthread_t threads[NR_RACERS];
+	struct twheel_event event;
+	int error;
 
-	ASSERT_NE(0, id);
-	ASSERT_NE(0, pending);
-	ASSERT_TRUE(run_race(signal_one_key));
-	EXPECT_EQ(1, tally.completed[0] + tally.completed[1] + tally.completed[2]);
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, tally.value);
-	EXPECT_NO_EVENT(self->fd);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 7));
-	EXPECT_EVENT(self->fd, pending, TWHEEL_REASON_COMPLETED, 7);
+	memset(&tally, 0, sizeof(tally));
+	tally.adding = true;
+	race.op[0].id = add_specs(race.files[0], TWHEEL_COND_ANY, 0, &spec, 1);
+	ASSERT_NE(0, race.op[0].id);
+	ASSERT_TRUE(start_race(watch_against_unwatch, threads));
+	end_race(threads);
+	EXPECT_EQ(0, tally.failed);
+	error = op_unwatch(race.files[0], race.op[0].id, 2);
+	EXPECT_TRUE(error == 0 || error == ESRCH);
+	EXPECT_EQ(1, query(race.files[0]).watches);
+	EXPECT_EQ(1, key_signal(race.files[0], 1, 0));
+	EXPECT_TRUE(next_event(race.files[0], &event));
 }
 
 TEST_HARNESS_MAIN

@@ -63,19 +63,22 @@ TEST_F(confined, own_operations_work)
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, later));
 }
 
-/* Pending, ended and unknown operations of other files cannot be distinguished. */
+/* Pending, ended, periodic and unknown operations of other files cannot be distinguished. */
 TEST_F(confined, operations_of_others_do_not_exist)
 {
+	struct twheel_add_args periodic = { .deadline = HOUR, .period = HOUR };
 	struct twheel_watch_spec more = spec_of(9, 1);
 	struct twheel_pending pending;
-	__u64 ids[3];
+	__u64 ids[4];
 	int i;
 
+	ASSERT_EQ(0, op_add(self->other, &periodic));
 	ids[0] = self->theirs;
 	ids[1] = add_deadline(self->other, HOUR, 0, 0);
 	ASSERT_EQ(0, op_cancel(self->other, ids[1]));
 	ids[2] = ~0ULL;
-	for (i = 0; i < 3; i++) {
+	ids[3] = periodic.id;
+	for (i = 0; i < 4; i++) {
 		EXPECT_EQ(ENOENT, op_cancel(self->fd, ids[i]));
 		EXPECT_EQ(ENOENT, op_complete(self->fd, ids[i], 1));
 		EXPECT_EQ(-1, op_rearm(self->fd, ids[i], HOUR, 0));
@@ -87,18 +90,7 @@ TEST_F(confined, operations_of_others_do_not_exist)
 	EXPECT_EQ(0, op_info(self->other, self->theirs, &pending));
 	EXPECT_EQ(2, pending.nr_keys);
 	EXPECT_EQ(TWHEEL_NEVER, pending.deadline);
-	EXPECT_EQ(1, query(self->other).own);
-}
-
-/* The same for a periodic operation of another file. */
-TEST_F(confined, periodic_operation_of_another_file_does_not_exist)
-{
-	struct twheel_add_args args = { .deadline = HOUR, .period = HOUR };
-
-	ASSERT_EQ(0, op_add(self->other, &args));
-	EXPECT_EQ(-1, op_rearm(self->fd, args.id, HOUR, 0));
-	EXPECT_EQ(ENOENT, errno);
-	EXPECT_EQ(0, op_cancel(self->other, args.id));
+	EXPECT_EQ(2, query(self->other).own);
 }
 
 TEST_F(confined, calls_by_key_are_refused)
@@ -206,15 +198,6 @@ TEST_F(confined, detached_operations_of_a_closed_file_do_not_exist)
 		close(fd);
 		ASSERT_EQ(0, op_cancel(self->other, id));
 	}
-}
-
-TEST_F(confined, other_files_access_its_operations)
-{
-	struct twheel_pending pending;
-
-	EXPECT_EQ(0, op_info(self->other, self->own, &pending));
-	EXPECT_EQ(0, op_complete(self->other, self->own, 4));
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 4);
 }
 
 TEST_F(confined, commands_of_a_batch_are_refused)
@@ -384,53 +367,6 @@ TEST_F(confined, private_purgatory_is_restricted)
 	EXPECT_EQ(0, op_complete(fd, id, 3));
 	EXPECT_EVENT(fd, id, TWHEEL_REASON_COMPLETED, 3);
 	close(fd);
-}
-
-/* Another thread signals in a loop while its file becomes restricted. */
-static struct {
-	int fd;
-	bool restricted;
-	bool over;
-	unsigned long calls;
-	unsigned int wrong;
-} racing;
-
-static void *signal_in_loop(void *arg)
-{
-	bool restricted, allowed;
-
-	act_for(STRANGER);
-	while (!__atomic_load_n(&racing.over, __ATOMIC_RELAXED)) {
-		restricted = __atomic_load_n(&racing.restricted, __ATOMIC_ACQUIRE);
-		allowed = key_signal(racing.fd, 1, 1) >= 0;
-		if ((allowed && restricted) || (!allowed && errno != EPERM))
-			__atomic_add_fetch(&racing.wrong, 1, __ATOMIC_RELAXED);
-		__atomic_add_fetch(&racing.calls, 1, __ATOMIC_RELAXED);
-	}
-	return arg;
-}
-
-TEST_F(confined, no_signal_after_the_restriction)
-{
-	unsigned long calls;
-	pthread_t thread;
-	int round;
-
-	for (round = 0; round < rounds(50); round++) {
-		memset(&racing, 0, sizeof(racing));
-		racing.fd = twheel_open_named(NAME, O_NONBLOCK);
-		ASSERT_EQ(0, pthread_create(&thread, NULL, signal_in_loop, NULL));
-		ASSERT_TRUE(wait_for(__atomic_load_n(&racing.calls, __ATOMIC_RELAXED)));
-		ASSERT_EQ(0, file_restrict(racing.fd));
-		__atomic_store_n(&racing.restricted, true, __ATOMIC_RELEASE);
-		calls = __atomic_load_n(&racing.calls, __ATOMIC_RELAXED);
-		ASSERT_TRUE(wait_for(__atomic_load_n(&racing.calls, __ATOMIC_RELAXED) >
-				     calls + 2));
-		__atomic_store_n(&racing.over, true, __ATOMIC_RELAXED);
-		pthread_join(thread, NULL);
-		EXPECT_EQ(0, racing.wrong);
-		close(racing.fd);
-	}
 }
 
 TEST_HARNESS_MAIN

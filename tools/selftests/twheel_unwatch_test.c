@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unwatching keys: the condition without them, calls that are refused because the
- * operation could never complete, and concurrent signals.
+ * Unwatching keys: the condition without them, and calls that are refused because the operation
+ * could never complete.
  */
 #include "private.h"
-#include "race.h"
 
 TEST_F(private, condition_must_remain_possible)
 {
@@ -53,58 +52,6 @@ TEST_F(private, rewatched_key_counts_from_zero)
 		ASSERT_EQ(0, op_watch(self->fd, id, &again, 1));
 	}
 	EXPECT_EQ(TWHEEL_MAX_KEYS, query(self->fd).watches);
-}
-
-/* One thread unwatches the second key of each operation, another one signals it. */
-static struct {
-	int unwatched[NR_OPS];
-	long completed[NR_OPS];
-	unsigned int unexpected;
-} sides;
-
-static void unwatch_against_signal(int me)
-{
-	int i;
-
-	for (i = 0; i < NR_OPS; i++) {
-		if (me == 0)
-			sides.unwatched[i] = op_unwatch(file_of(me), race.op[i].id, NR_OPS + i);
-		if (me == 1)
-			sides.completed[i] = key_signal(file_of(me), NR_OPS + i, 1);
-		/* A third thread uses the same buckets. */
-		if (me == 2 && key_signal(file_of(me), 5 * NR_OPS + i, 2))
-			sides.unexpected++;
-	}
-}
-
-TEST_F(race, either_signalled_or_unwatched)
-{
-	unsigned int signalled = 0, unsignalled = 0;
-	struct twheel_watch_spec more;
-	int round, i;
-
-	for (round = 0; round < NR_ROUNDS; round++) {
-		ASSERT_TRUE(add_race_ops(now_ns() + HOUR, now_ns() + 2 * HOUR));
-		for (i = 0; i < NR_OPS; i++) {
-			more = spec_of(NR_OPS + i, 1);
-			ASSERT_EQ(0, op_watch(race.fd, race.op[i].id, &more, 1));
-		}
-		ASSERT_TRUE(run_race(unwatch_against_signal));
-		for (i = 0; i < NR_OPS; i++) {
-			if (sides.completed[i]) {
-				signalled++;
-				ASSERT_EQ(EALREADY, sides.unwatched[i]);
-				continue;
-			}
-			unsignalled++;
-			ASSERT_EQ(0, sides.unwatched[i]);
-			ASSERT_EQ(0, op_cancel(race.fd, race.op[i].id));
-		}
-		ASSERT_TRUE(collect_events());
-		ASSERT_EQ(0, query(race.fd).watches);
-	}
-	EXPECT_EQ(0, sides.unexpected);
-	TH_LOG("%u signals reached an operation, %u did not", signalled, unsignalled);
 }
 
 TEST_HARNESS_MAIN
