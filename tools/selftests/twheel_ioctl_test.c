@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls on single operations with valid arguments: add, complete, cancel, query.
- * twheel_key_test covers keys, twheel_abi_test and twheel_errno_test cover bad arguments.
+ * The counts and limits that a query returns.
  */
 #include "private.h"
 
@@ -56,49 +55,6 @@ TEST_F(private, query_of_a_new_purgatory)
 	EXPECT_EQ(0, q.rejected);
 	for (i = 0; i < TWHEEL_NAME_SIZE; i++)
 		EXPECT_EQ(0, q.name[i]);
-}
-
-TEST_F(private, complete_ignores_the_condition)
-{
-	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
-	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 5);
-
-	ASSERT_NE(0, none);
-	ASSERT_NE(0, all);
-	EXPECT_EQ(0, op_complete(self->fd, all, 0));
-	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_COMPLETED, 0);
-	EXPECT_EQ(0, op_complete(self->fd, none, ~0ULL));
-	EXPECT_EVENT(self->fd, none, TWHEEL_REASON_COMPLETED, ~0ULL);
-}
-
-TEST_F(private, cancel_event_has_no_value)
-{
-	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
-	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
-
-	EXPECT_EQ(0, key_signal(self->fd, 1, 77));
-	EXPECT_EQ(0, op_cancel(self->fd, all));
-	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_EQ(0, op_cancel(self->fd, none));
-	EXPECT_EVENT(self->fd, none, TWHEEL_REASON_CANCELLED, 0);
-}
-
-TEST_F(private, complete_event_has_the_error)
-{
-	static const int errors[] = { -1, -EIO, -ETIMEDOUT, -4095 };
-	struct twheel_event event;
-	unsigned int i;
-	__u64 id;
-
-	for (i = 0; i < ARRAY_SIZE(errors); i++) {
-		id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
-		ASSERT_EQ(0, op_fail(self->fd, id, errors[i]));
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(id, event.id);
-		EXPECT_EQ(TWHEEL_REASON_COMPLETED, (int)event.reason);
-		EXPECT_EQ(errors[i], event.error);
-		EXPECT_EQ(0, event.value);
-	}
 }
 
 TEST_F(private, query_counts_every_reason)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys: the conditions any, all and quorum, the number of signals that a key needs, the
- * watchers reached by a signal, watching more keys, and ended operations, which watch no
- * key.
+ * Keys: the conditions any, all and quorum, the number of signals that a key needs, watching
+ * more keys, and what the event of the end tells about them.
  */
 #include "private.h"
 
@@ -67,19 +66,6 @@ TEST_F(private, condition_holds_at_the_last_step)
 		EXPECT_EQ(0, query(self->fd).watches);
 	}
 	EXPECT_NO_EVENT(self->fd);
-}
-
-TEST_F(private, all_needs_the_maximum_of_keys)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
-	unsigned int i;
-
-	ASSERT_NE(0, id);
-	EXPECT_EQ(TWHEEL_MAX_KEYS, query(self->fd).watches);
-	for (i = 1; i < TWHEEL_MAX_KEYS; i++)
-		ASSERT_EQ(0, key_signal(self->fd, i, i));
-	EXPECT_EQ(1, key_signal(self->fd, i, i));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, TWHEEL_MAX_KEYS);
 }
 
 /* The next event is the end of @_id, with these satisfied and missing keys or amount. */
@@ -160,105 +146,6 @@ TEST_F(private, all_64_keys_are_told)
 	odd &= ~(1ULL << 63);
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, odd, TWHEEL_MAX_KEYS / 2 + 1);
-}
-
-TEST_F(private, largest_need_is_not_met_early)
-{
-	struct twheel_watch_spec spec = spec_of(1, TWHEEL_MAX_NEED);
-	__u64 id = add_specs(self->fd, TWHEEL_COND_ANY, 0, &spec, 1);
-	int i;
-
-	ASSERT_NE(0, id);
-	for (i = 0; i < 100; i++)
-		ASSERT_EQ(0, key_signal(self->fd, 1, i));
-	EXPECT_EQ(1, query(self->fd).pending);
-}
-
-TEST_F(private, keys_are_compared_as_a_whole)
-{
-	struct twheel_watch_spec spec = { .key = { .v = { 1, 2 } } };
-	static const struct twheel_key others[] = {
-		{ .v = { 2, 1 } }, { .v = { 1, 1 } }, { .v = { 2, 2 } },
-		{ .v = { 1, 0 } }, { .v = { 0, 2 } }, { .v = { 0, 0 } },
-		{ .v = { 1, 2ULL | 1ULL << 63 } },
-	};
-	struct twheel_signal_args args = { .value = 7 };
-	__u64 id = add_specs(self->fd, TWHEEL_COND_ANY, 0, &spec, 1);
-	unsigned int i;
-
-	ASSERT_NE(0, id);
-	for (i = 0; i < ARRAY_SIZE(others); i++) {
-		args.key = others[i];
-		ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
-		EXPECT_EQ(0, args.completed);
-	}
-	EXPECT_NO_EVENT(self->fd);
-	args.key = spec.key;
-	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
-	EXPECT_EQ(1, args.completed);
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 7);
-}
-
-TEST_F(private, signal_before_the_watch_is_not_kept)
-{
-	__u64 id;
-
-	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
-	EXPECT_EQ(0, query(self->fd).keys);
-	id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-	ASSERT_NE(0, id);
-	EXPECT_NO_EVENT(self->fd);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
-}
-
-TEST_F(private, signal_reaches_every_watcher)
-{
-	bool seen[20] = { false };
-	struct twheel_event event;
-	__u64 ids[20];
-	int i, j;
-
-	for (i = 0; i < 20; i++) {
-		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
-		ASSERT_NE(0, ids[i]);
-	}
-	EXPECT_EQ(20, key_signal(self->fd, 1, ~0ULL));
-	for (i = 0; i < 20; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(TWHEEL_REASON_COMPLETED, (int)event.reason);
-		EXPECT_EQ(~0ULL, event.value);
-		for (j = 0; j < 20 && ids[j] != event.id; j++)
-			;
-		ASSERT_LT(j, 20);
-		EXPECT_FALSE(seen[j]);
-		seen[j] = true;
-	}
-	EXPECT_NO_EVENT(self->fd);
-}
-
-TEST_F(private, ended_operations_leave_their_keys_immediately)
-{
-	__u64 signalled = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
-	__u64 completed = add_keys(self->fd, TWHEEL_COND_ALL, 0, 4);
-	__u64 cancelled = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 5);
-
-	ASSERT_NE(0, signalled);
-	EXPECT_EQ(5, query(self->fd).keys);
-	EXPECT_EQ(3 + 4 + 5, query(self->fd).watches);
-	EXPECT_EQ(0, op_cancel(self->fd, cancelled));
-	EXPECT_EQ(4, query(self->fd).keys);
-	EXPECT_EQ(3 + 4, query(self->fd).watches);
-	EXPECT_EQ(0, op_complete(self->fd, completed, 0));
-	EXPECT_EQ(3, query(self->fd).keys);
-	EXPECT_EQ(3, query(self->fd).watches);
-	EXPECT_EQ(1, key_signal(self->fd, 3, 0));
-	EXPECT_EQ(0, query(self->fd).keys);
-	EXPECT_EQ(0, query(self->fd).watches);
-	ASSERT_EQ(1, op_rearm(self->fd, add_keys(self->fd, TWHEEL_COND_ALL, 0, 2), 0, 0));
-	ASSERT_TRUE(wait_for(query(self->fd).unread == 4));
-	EXPECT_EQ(0, query(self->fd).keys);
-	EXPECT_EQ(0, query(self->fd).watches);
 }
 
 /* Unreclaimable slab memory in kB. */
