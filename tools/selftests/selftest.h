@@ -36,12 +36,17 @@
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	240
 
-static inline __u64 now_ns(void)
+static inline __u64 time_by(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+static inline __u64 now_ns(void)
+{
+	return time_by(CLOCK_MONOTONIC);
 }
 
 /* Return: true if LONG is set, which enables the largest tests. */
@@ -446,18 +451,25 @@ static inline bool blocked_in(pid_t tid, long nr)
 	return seen == nr;
 }
 
-/* Reference count of the module: open files and named purgatories. */
-static inline long module_users(void)
+/* The number that is all of a file of sysfs, or -1. */
+static inline long long file_number(const char *path)
 {
-	FILE *file = fopen("/sys/module/twheel/refcnt", "r");
-	long users = -1;
+	FILE *file = fopen(path, "r");
+	long long value;
+	char end;
 
 	if (!file)
 		return -1;
-	if (fscanf(file, "%ld", &users) != 1)
-		users = -1;
+	if (fscanf(file, "%lld%c", &value, &end) != 2 || end != '\n' || fgetc(file) != EOF)
+		value = -1;
 	fclose(file);
-	return users;
+	return value;
+}
+
+/* Reference count of the module: open files and named purgatories. */
+static inline long module_users(void)
+{
+	return file_number("/sys/module/twheel/refcnt");
 }
 
 /* Return: true if the module has @nr users. It counts none if it is built in. */
@@ -471,18 +483,12 @@ static inline bool module_has_users(long nr)
 /* Return: a parameter of the loaded module, 0 if it cannot be read. */
 static inline unsigned long module_parameter(const char *name)
 {
-	unsigned long value = 0;
+	long long value;
 	char path[128];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/sys/module/twheel/parameters/%s", name);
-	file = fopen(path, "r");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%lu", &value) != 1)
-		value = 0;
-	fclose(file);
-	return value;
+	value = file_number(path);
+	return value < 0 ? 0 : value;
 }
 
 #endif /* _TWHEEL_SELFTEST_H */

@@ -3,19 +3,10 @@
  * The clocks of deadlines, and operations while CLOCK_REALTIME is set, forward and
  * backward. Each test restores the realtime clock from the progress of CLOCK_MONOTONIC.
  */
-#include <sys/timerfd.h>
 #include <sys/timex.h>
 #include "named.h"
 
 static const __u32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
-
-static __u64 time_by(__u32 clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * SEC + ts.tv_nsec;
-}
 
 static bool set_wall_clock(__u64 ns)
 {
@@ -161,18 +152,6 @@ TEST_F(wall_clock, clock_set_back_delays_the_expiry)
 	EXPECT_LE(event.deadline, event.time);
 }
 
-TEST_F(wall_clock, other_clocks_are_not_affected)
-{
-	__u64 ids[2];
-
-	ids[0] = add_by(self->fd, CLOCK_MONOTONIC, HOUR, 0, 0);
-	ids[1] = add_by(self->fd, CLOCK_BOOTTIME, HOUR, 0, 0);
-	ASSERT_TRUE(turn_wall_clock(24 * HOUR));
-	EXPECT_FALSE(readable(self->fd, 100));
-	EXPECT_EQ(0, op_cancel(self->fd, ids[0]));
-	EXPECT_EQ(0, op_cancel(self->fd, ids[1]));
-}
-
 TEST_F(wall_clock, operation_is_cancelled_when_the_clock_is_set)
 {
 	__u64 id = add_wall(self->fd, HOUR, TWHEEL_ADD_CANCEL_ON_SET, 7);
@@ -196,28 +175,6 @@ TEST_F(wall_clock, operation_is_cancelled_when_the_clock_is_set)
 	EXPECT_EQ(0, event.error);
 }
 
-TEST_F(wall_clock, all_operations_are_cancelled_when_the_clock_is_set)
-{
-	struct twheel_event event;
-	int i, nr = 200;
-
-	for (i = 0; i < nr; i++) {
-		__s64 back = i % 2 ? -(__s64)HOUR : (__s64)HOUR;
-
-		if (i % 50 == 0)
-			ASSERT_TRUE(turn_wall_clock(back));
-		ASSERT_NE(0, add_wall(self->fd, 2 * HOUR + i * SEC,
-				      TWHEEL_ADD_CANCEL_ON_SET, i));
-	}
-	ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
-	for (i = 0; i < nr; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		ASSERT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
-		ASSERT_EQ(-ECANCELED, event.error);
-	}
-	EXPECT_EQ(0, query(self->fd).pending);
-}
-
 TEST_F(wall_clock, operation_expires_without_clock_set)
 {
 	__u64 id = add_wall(self->fd, 20 * MSEC, TWHEEL_ADD_CANCEL_ON_SET, 0);
@@ -227,26 +184,6 @@ TEST_F(wall_clock, operation_expires_without_clock_set)
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 	EXPECT_EQ(0, event.error);
-}
-
-TEST_F(wall_clock, operation_completes_by_key)
-{
-	struct twheel_watch_spec spec = spec_of(1, 1);
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET,
-		.clock = CLOCK_REALTIME,
-		.condition = TWHEEL_COND_ANY,
-		.nr_keys = 1,
-		.key_size = sizeof(struct twheel_watch_spec),
-		.keys = address(&spec),
-		.deadline = TWHEEL_NEVER,
-	};
-
-	ASSERT_EQ(0, op_add(self->fd, &args));
-	EXPECT_EQ(1, key_signal(self->fd, 1, 5));
-	EXPECT_EVENT(self->fd, args.id, TWHEEL_REASON_COMPLETED, 5);
-	ASSERT_TRUE(turn_wall_clock(SEC));
-	EXPECT_NO_EVENT(self->fd);
 }
 
 TEST_F(wall_clock, periodic_operation_is_cancelled)
@@ -269,7 +206,10 @@ TEST_F(wall_clock, periodic_operation_is_cancelled)
 	EXPECT_EQ(0, event.expirations);
 }
 
-/* A relative deadline is an interval: setting the clock moves neither it nor its periods. */
+/*
+ * A relative deadline is an interval: setting the clock moves neither it nor its periods, nor
+ * deadlines of other clocks.
+ */
 TEST_F(wall_clock, relative_deadline_does_not_move)
 {
 	__u64 id = add_by(self->fd, CLOCK_REALTIME, HOUR, 0, 1), soon, now;
@@ -281,6 +221,8 @@ TEST_F(wall_clock, relative_deadline_does_not_move)
 
 	ASSERT_NE(0, id);
 	ASSERT_EQ(0, op_add(self->fd, &periodic));
+	ASSERT_NE(0, add_deadline(self->fd, now_ns() + HOUR, TWHEEL_ADD_ABSTIME, 0));
+	ASSERT_NE(0, add_by(self->fd, CLOCK_BOOTTIME, HOUR, 0, 0));
 	ASSERT_TRUE(turn_wall_clock(24 * HOUR));
 	EXPECT_FALSE(readable(self->fd, 100));
 	/* It is described by the new time of its clock. */
@@ -341,68 +283,6 @@ TEST_F(wall_clock, skipped_periods_are_counted)
 	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
 	EXPECT_EQ(10, event.expirations);
 	EXPECT_NO_EVENT(self->fd);
-}
-
-/* A step that is undone immediately is detected, as by timerfd. */
-TEST_F(wall_clock, operation_is_cancelled_by_a_step_undone_immediately)
-{
-	unsigned int missed = 0;
-	struct twheel_event event;
-	__u64 ids[2];
-	int i, j;
-
-	for (i = 0; i < 50; i++) {
-		ids[0] = add_wall(self->fd, HOUR, TWHEEL_ADD_CANCEL_ON_SET, 0);
-		ids[1] = add_by(self->fd, CLOCK_REALTIME, TWHEEL_NEVER,
-				TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET, 0);
-		ASSERT_NE(0, ids[0]);
-		ASSERT_NE(0, ids[1]);
-		ASSERT_TRUE(turn_wall_clock(SEC));
-		ASSERT_TRUE(turn_wall_clock(-(__s64)SEC));
-		for (j = 0; j < 2; j++) {
-			/* Only a missed cancellation takes that long. */
-			if (!readable(self->fd, missed ? 100 : 2000)) {
-				missed++;
-				op_cancel(self->fd, ids[j]);
-			}
-			ASSERT_TRUE(next_event(self->fd, &event));
-			EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
-		}
-	}
-	EXPECT_EQ(0, missed);
-}
-
-/*
- * A timerfd of the same deadline has fired, so the clock has shown the deadline, and is set back
- * before the tick of the wheel that follows.
- */
-TEST_F(wall_clock, passed_deadline_expires_when_the_clock_is_set_back)
-{
-	int i, timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
-	struct itimerspec at = { 0 };
-	__u64 deadline, expirations;
-	struct twheel_event event;
-
-	ASSERT_LE(0, timer);
-	for (i = 0; i < 20; i++) {
-		/* At any place in a tick. */
-		deadline = time_by(CLOCK_REALTIME) + 6 * MSEC + i * 97001;
-		at.it_value.tv_sec = deadline / SEC;
-		at.it_value.tv_nsec = deadline % SEC;
-		ASSERT_NE(0, add_by(self->fd, CLOCK_REALTIME, deadline,
-				    TWHEEL_ADD_ABSTIME |
-				    (i % 2 ? TWHEEL_ADD_CANCEL_ON_SET : 0), i));
-		ASSERT_EQ(0, timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL));
-		ASSERT_EQ(sizeof(expirations), read(timer, &expirations, sizeof(expirations)));
-		ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(i, event.cookie);
-		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
-		EXPECT_EQ(0, event.error);
-		EXPECT_LE(deadline, event.time);
-		ASSERT_TRUE(turn_wall_clock(HOUR));
-	}
-	close(timer);
 }
 
 /*
@@ -468,10 +348,9 @@ TEST_F(wall_clock, leap_second_delays_no_passed_deadline)
 	adjtimex(&none);
 }
 
-/* The realtime clock is moved by these steps, forward and backward, until @over is set. */
+/* The realtime clock is moved forward and backward until @over is set. */
 static struct {
 	bool over;
-	__s64 step;
 	unsigned int turns;
 } turner;
 
@@ -479,26 +358,12 @@ static struct {
 static void *turn_by_steps(void *arg)
 {
 	while (!__atomic_load_n(&turner.over, __ATOMIC_RELAXED)) {
-		turn_wall_clock(turner.step);
-		turn_wall_clock(-turner.step);
+		turn_wall_clock(5 * MSEC);
+		turn_wall_clock(-(__s64)(5 * MSEC));
 		__atomic_add_fetch(&turner.turns, 1, __ATOMIC_RELAXED);
 	}
 	return arg;
 }
-
-#define START_TURNING(thread, by)					\
-do {									\
-	turner.over = false;						\
-	turner.turns = 0;						\
-	turner.step = by;						\
-	ASSERT_EQ(0, pthread_create(thread, NULL, turn_by_steps, NULL));	\
-} while (0)
-
-#define STOP_TURNING(thread)						\
-do {									\
-	__atomic_store_n(&turner.over, true, __ATOMIC_RELAXED);		\
-	pthread_join(thread, NULL);					\
-} while (0)
 
 /* The time of the event is not before the deadline, regardless of clock steps around it. */
 TEST_F(wall_clock, event_time_is_not_before_the_deadline)
@@ -515,7 +380,7 @@ TEST_F(wall_clock, event_time_is_not_before_the_deadline)
 	int i, round;
 
 	ASSERT_EQ(0, op_add(self->fd, &periodic));
-	START_TURNING(&thread, 5 * MSEC);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, turn_by_steps, NULL));
 	for (round = 0; round < rounds(100); round++) {
 		for (i = 0; i < 50; i++)
 			ASSERT_NE(0, add_wall(self->fd, i % 10 * MSEC / 2, 0, 1));
@@ -527,40 +392,12 @@ TEST_F(wall_clock, event_time_is_not_before_the_deadline)
 			early += event.time < event.deadline;
 		}
 	}
-	STOP_TURNING(thread);
+	__atomic_store_n(&turner.over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
 	TH_LOG("%u events, while the clock was set %u times", expired, 2 * turner.turns);
 	EXPECT_EQ(0, early);
 	EXPECT_NE(0, turner.turns);
 	EXPECT_EQ(0, op_cancel(self->fd, periodic.id));
-}
-
-/* Frequent setting of the clock does not keep operations of two users from expiring. */
-TEST_F(wall_clock, operations_expire_while_the_clock_is_set)
-{
-	struct twheel_event event;
-	pthread_t thread;
-	__u64 start, last = 0;
-	int i;
-
-	for (i = 0; i < 5000; i++) {
-		ASSERT_TRUE(act_for(i % 2 ? STRANGER : 0));
-		ASSERT_NE(0, add_wall(self->fd, HOUR + i * SEC, 0, 0));
-	}
-	ASSERT_TRUE(act_for(0));
-	START_TURNING(&thread, 1);
-	for (i = 1; i <= 20; i++) {
-		ASSERT_TRUE(act_for(i % 2 ? STRANGER : 0));
-		start = now_ns();
-		ASSERT_NE(0, add_wall(self->fd, 20 * MSEC, 0, i));
-		EXPECT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(i, event.cookie);
-		last = now_ns() - start > last ? now_ns() - start : last;
-	}
-	ASSERT_TRUE(act_for(0));
-	STOP_TURNING(thread);
-	TH_LOG("20 ms took %llu ms at most, while the clock was set %u times", last / MSEC,
-	       2 * turner.turns);
-	EXPECT_EQ(5000, query(self->fd).pending);
 }
 
 TEST_HARNESS_MAIN

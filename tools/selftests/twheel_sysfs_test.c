@@ -32,21 +32,12 @@ FIXTURE_TEARDOWN(shown)
 	close(self->fd);
 }
 
-/* A number in sysfs, -1 if the attribute has another format. */
 static long long attribute(const char *name)
 {
-	long long value = -1;
-	char path[128], end;
-	FILE *file;
+	char path[128];
 
 	snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", name);
-	file = fopen(path, "r");
-	if (!file)
-		return -1;
-	if (fscanf(file, "%lld%c", &value, &end) != 2 || end != '\n' || fgetc(file) != EOF)
-		value = -1;
-	fclose(file);
-	return value;
+	return file_number(path);
 }
 
 /* The text after @field in the fdinfo of a descriptor, "" without the field. */
@@ -452,46 +443,6 @@ TEST_F(shown, totals_of_many_private_purgatories_are_complete)
 	for (int i = 0; i < 100; i++)
 		close(fds[i]);
 	EXPECT_EQ(added + 100, of_user("added="));
-}
-
-static struct {
-	bool over;
-	unsigned int unexpected;
-} reader;
-
-static void *read_everything(void *arg)
-{
-	int fd = *(int *)arg;
-
-	while (!__atomic_load_n(&reader.over, __ATOMIC_RELAXED)) {
-		reader.unexpected += attribute("pending") > 50;
-		reader.unexpected += attribute("watches") > 70;
-		reader.unexpected += fd_number(fd, "twheel-pending") < 0;
-	}
-	return NULL;
-}
-
-TEST_F(shown, reads_during_changes_are_consistent)
-{
-	struct twheel_event event;
-	pthread_t thread;
-	int i;
-
-	ASSERT_EQ(0, pthread_create(&thread, NULL, read_everything, &self->fd));
-	for (i = 0; i < 3000; i++) {
-		add_keys(self->fd, TWHEEL_COND_ANY, 0, 1 + i % 3);
-		if (i % 20 == 0)
-			complete_all(self->fd, 0, 0, 0);
-		while (read_events(self->fd, &event, 1) == 1)
-			;
-		if (i % 500 == 0) {
-			create_named("passing", 0600);
-			remove_by_force("passing");
-		}
-	}
-	__atomic_store_n(&reader.over, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	EXPECT_EQ(0, reader.unexpected);
 }
 
 /* Wait for a uevent that starts with @prefix and has the field @field. */

@@ -16,14 +16,6 @@
 
 static const __u32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
-static __u64 time_by(__u32 clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * SEC + ts.tv_nsec;
-}
-
 /* In seconds; if negative, not smaller than the time since boot. */
 static long offsets[CLOCK_BOOTTIME + 1];
 
