@@ -100,6 +100,12 @@ static inline bool node_exists(const char *name)
 	return !access(path, F_OK);
 }
 
+static inline void close_it(int *fd)
+{
+	close(*fd);
+	*fd = -1;
+}
+
 static inline bool child_exited_well(pid_t child)
 {
 	int status;

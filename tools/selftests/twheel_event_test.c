@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include "private.h"
+#include "waiter.h"
 
 #define EVENT_SIZE	sizeof(struct twheel_event)
 
@@ -137,77 +138,26 @@ TEST_F(private, fault_at_the_first_event_loses_nothing)
 		EXPECT_EQ(i, events[i].value);
 }
 
-/* A thread that calls read() once and stores the result. */
-struct reader {
-	int fd;
-	pid_t tid;
-	long got;
-	int error;
-	struct twheel_event *to;	/* NULL for @events */
-	struct twheel_event events[8];
-};
-
-static void *read_once(void *arg)
-{
-	struct reader *reader = arg;
-
-	__atomic_store_n(&reader->tid, gettid(), __ATOMIC_RELEASE);
-	reader->got = read_events(reader->fd, reader->to ?: reader->events, 8);
-	reader->error = errno;
-	return NULL;
-}
-
-static bool reader_blocks(struct reader *reader)
-{
-	return wait_for(__atomic_load_n(&reader->tid, __ATOMIC_ACQUIRE)) &&
-	       wait_for(blocked_in(reader->tid, SYS_read));
-}
-
-TEST_F(private, blocking_read_is_woken_by_each_reason)
-{
-	__u64 id[3];
-	int i;
-
-	set_blocking(self->fd, true);
-	for (i = 0; i < 3; i++) {
-		struct reader reader = { .fd = self->fd };
-		pthread_t thread;
-
-		id[0] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-		ASSERT_EQ(0, pthread_create(&thread, NULL, read_once, &reader));
-		ASSERT_TRUE(reader_blocks(&reader));
-		if (i == 0)
-			EXPECT_EQ(1, key_signal(self->fd, 1, 8));
-		if (i == 1)
-			EXPECT_EQ(0, op_complete(self->fd, id[0], 8));
-		if (i == 2)
-			EXPECT_EQ(0, op_cancel(self->fd, id[0]));
-		pthread_join(thread, NULL);
-		EXPECT_EQ(1, reader.got);
-		EXPECT_EQ(id[0], reader.events[0].id);
-	}
-}
-
 TEST_F(private, fault_passes_the_event_to_the_next_reader)
 {
-	struct reader bad = { .fd = self->fd, .to = (void *)cliff() };
-	struct reader good = { .fd = self->fd };
+	struct waiter bad = { .fd = self->fd, .to = (void *)cliff() };
+	struct waiter good = { .fd = self->fd };
 	pthread_t threads[2];
 
 	set_blocking(self->fd, true);
-	ASSERT_EQ(0, pthread_create(&threads[0], NULL, read_once, &bad));
-	ASSERT_TRUE(reader_blocks(&bad));
-	ASSERT_EQ(0, pthread_create(&threads[1], NULL, read_once, &good));
-	ASSERT_TRUE(reader_blocks(&good));
+	ASSERT_EQ(0, pthread_create(&threads[0], NULL, wait_in_read, &bad));
+	ASSERT_TRUE(waits_in(&bad, SYS_read));
+	ASSERT_EQ(0, pthread_create(&threads[1], NULL, wait_in_read, &good));
+	ASSERT_TRUE(waits_in(&good, SYS_read));
 	ASSERT_TRUE(end_some(self->fd, 6, 1));
 	pthread_join(threads[1], NULL);
-	EXPECT_EQ(1, good.got);
-	EXPECT_EQ(6, good.events[0].value);
+	EXPECT_EQ(1, good.result);
+	EXPECT_EQ(6, good.event.value);
 
 	/* If the good reader was first, the bad one still waits. */
 	ASSERT_TRUE(end_some(self->fd, 7, 1));
 	pthread_join(threads[0], NULL);
-	EXPECT_EQ(-1, bad.got);
+	EXPECT_EQ(-1, bad.result);
 	EXPECT_EQ(EFAULT, bad.error);
 	EXPECT_EQ(1, query(self->fd).unread);
 }
@@ -223,18 +173,18 @@ static void on_signal(int sig)
 TEST_F(private, blocking_read_is_restarted)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-	struct reader reader = { .fd = self->fd };
+	struct waiter reader = { .fd = self->fd };
 	pthread_t thread;
 
 	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
 	set_blocking(self->fd, true);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, read_once, &reader));
-	ASSERT_TRUE(reader_blocks(&reader));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_read, &reader));
+	ASSERT_TRUE(waits_in(&reader, SYS_read));
 	pthread_kill(thread, SIGUSR1);
 	ASSERT_TRUE(end_some(self->fd, 3, 1));
 	pthread_join(thread, NULL);
-	EXPECT_EQ(1, reader.got);
-	EXPECT_EQ(3, reader.events[0].value);
+	EXPECT_EQ(1, reader.result);
+	EXPECT_EQ(3, reader.event.value);
 }
 
 /* A call that blocks unexpectedly is interrupted after a timeout, and counted. */

@@ -4,7 +4,6 @@
  * meanwhile, and the release of the name and the module reference.
  */
 #include <signal.h>
-#include <sys/epoll.h>
 #include "named.h"
 #include "waiter.h"
 
@@ -31,12 +30,6 @@ FIXTURE_TEARDOWN(removal)
 		close(self->fd);
 	remove_all_named();
 	EXPECT_TRUE(wait_for(module_users() == self->users));
-}
-
-static void close_it(int *fd)
-{
-	close(*fd);
-	*fd = -1;
 }
 
 TEST_F(removal, unknown_name_is_not_found)
@@ -169,34 +162,27 @@ TEST_F(removal, name_is_free_while_the_old_purgatory_is_open)
 	close(fd);
 }
 
-TEST_F(removal, blocked_reader_reads_the_end)
+TEST_F(removal, blocked_readers_read_the_cancellation_or_the_end)
 {
-	struct waiter w = { .fd = twheel_open_named(NAME, 0), .result = -1 };
-	pthread_t thread;
+	struct waiter w[2];
+	pthread_t threads[2];
+	int i;
 
-	ASSERT_LE(0, w.fd);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_read, &w));
-	ASSERT_TRUE(waits_in(&w, SYS_read));
-	EXPECT_EQ(0, remove_by_force(NAME));
-	pthread_join(thread, NULL);
-	EXPECT_EQ(0, w.result);
-	close(w.fd);
-}
-
-TEST_F(removal, blocked_reader_reads_the_cancellation)
-{
-	struct waiter w = { .fd = twheel_open_named(NAME, 0), .result = -1 };
-	pthread_t thread;
-
-	ASSERT_NE(0, add_deadline(w.fd, HOUR, 0, 3));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_read, &w));
-	ASSERT_TRUE(waits_in(&w, SYS_read));
+	for (i = 0; i < 2; i++) {
+		w[i] = (struct waiter) { .fd = twheel_open_named(NAME, 0), .result = -1 };
+		if (i)
+			ASSERT_NE(0, add_deadline(w[i].fd, HOUR, 0, 3));
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, wait_in_read, &w[i]));
+		ASSERT_TRUE(waits_in(&w[i], SYS_read));
+	}
 	EXPECT_EQ(1, remove_by_force(NAME));
-	pthread_join(thread, NULL);
-	ASSERT_EQ(1, w.result);
-	EXPECT_EQ(3, w.event.cookie);
-	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)w.event.reason);
-	close(w.fd);
+	for (i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		EXPECT_EQ(i, w[i].result);
+		close(w[i].fd);
+	}
+	EXPECT_EQ(3, w[1].event.cookie);
+	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)w[1].event.reason);
 }
 
 TEST_F(removal, poller_is_woken)
@@ -246,76 +232,6 @@ TEST_F(removal, removal_continues_if_the_caller_is_killed)
 		ASSERT_LE(0, self->fd);
 	}
 	TH_LOG("%u of %d removals had begun", nr, round);
-}
-
-TEST_F(removal, removal_is_an_epoll_edge)
-{
-	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
-
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
-	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	EXPECT_EQ(0, remove_by_force(NAME));
-	ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
-	EXPECT_EQ(EPOLLIN | EPOLLHUP, (int)ready.events);
-	close(epfd);
-}
-
-/* Two threads open, use and close the purgatory, which is removed repeatedly. */
-static struct {
-	bool over;
-	unsigned int opened;
-	unsigned int unexpected;
-} openers;
-
-static void *open_and_close(void *arg)
-{
-	__u64 id;
-	int fd;
-
-	/* Their operations belong to two users. */
-	if (arg && !act_for(STRANGER))
-		__atomic_add_fetch(&openers.unexpected, 1, __ATOMIC_RELAXED);
-
-	while (!__atomic_load_n(&openers.over, __ATOMIC_RELAXED)) {
-		fd = twheel_open_named(NAME, O_NONBLOCK);
-		if (fd < 0) {
-			if (errno != ENOENT && errno != ENODEV && errno != ENXIO)
-				__atomic_add_fetch(&openers.unexpected, 1, __ATOMIC_RELAXED);
-			continue;
-		}
-		__atomic_add_fetch(&openers.opened, 1, __ATOMIC_RELAXED);
-		id = add_keys(fd, TWHEEL_COND_ANY, 0, 3);
-		if (!id && errno != ESHUTDOWN)
-			__atomic_add_fetch(&openers.unexpected, 1, __ATOMIC_RELAXED);
-		if (key_signal(fd, 2, 1) < 0 && errno != ESHUTDOWN)
-			__atomic_add_fetch(&openers.unexpected, 1, __ATOMIC_RELAXED);
-		close(fd);
-	}
-	return arg;
-}
-
-TEST_F(removal, removal_races_with_open)
-{
-	/* CPUs that take turns race only if one is interrupted, and spin for the rest of a tick. */
-	int i, rounds = virtual_time() ? 20 : 100;
-	pthread_t threads[2];
-
-	close_it(&self->fd);
-	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, open_and_close,
-					    i ? &openers : NULL));
-	for (i = 0; i < rounds; i++) {
-		ASSERT_LE(0, remove_by_force(NAME));
-		ASSERT_EQ(0, create_named(NAME, 0600));
-		ASSERT_TRUE(wait_for(__atomic_load_n(&openers.opened, __ATOMIC_RELAXED) >
-				     (unsigned int)i));
-	}
-	__atomic_store_n(&openers.over, true, __ATOMIC_RELAXED);
-	for (i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
-	EXPECT_EQ(0, openers.unexpected);
-	EXPECT_EQ(0, remove_named(NAME));
 }
 
 TEST_HARNESS_MAIN

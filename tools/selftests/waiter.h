@@ -11,7 +11,9 @@ struct waiter {
 	int fd;
 	pid_t tid;
 	long result;
+	int error;
 	short revents;
+	struct twheel_event *to;	/* NULL for @event */
 	struct twheel_event event;
 };
 
@@ -20,7 +22,8 @@ static inline void *wait_in_read(void *arg)
 	struct waiter *w = arg;
 
 	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	w->result = read_events(w->fd, &w->event, 1);
+	w->result = read_events(w->fd, w->to ?: &w->event, 1);
+	w->error = errno;
 	return NULL;
 }
 
