@@ -221,23 +221,4 @@ TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
 	EXPECT_EQ(0, remove_by_force("waiters"));
 }
 
-/* A user with many pending operations does not slow down another user's adds. */
-TEST_F(neighbours, operations_of_another_user_are_in_another_wheel)
-{
-	struct twheel_add_args args = { .deadline = HOUR };
-	__u64 mine;
-
-	ASSERT_TRUE(act_for(NEIGHBOUR));
-	ASSERT_NE(0, add_deadline(self->b, 0, 0, 0));
-	ASSERT_TRUE(readable(self->b, BUDGET_MS));
-	mine = query(self->b).wakeups;
-	ASSERT_TRUE(act_for(STRANGER));
-	args.deadline = MSEC;
-	ASSERT_TRUE(add_many(self->a, &args, 100));
-	ASSERT_TRUE(wait_for(query(self->a).pending == 0));
-	ASSERT_TRUE(act_for(NEIGHBOUR));
-	EXPECT_EQ(mine, query(self->b).wakeups);
-	ASSERT_TRUE(act_for(0));
-}
-
 TEST_HARNESS_MAIN

@@ -150,17 +150,6 @@ TEST_F(quota, limit_on_operations_of_a_user)
 	EXPECT_EQ(self->pending - 2, add_all(self->fds[i]));
 }
 
-TEST_F(quota, bad_input_is_not_charged)
-{
-	struct twheel_add_args args = { .flags = ~0U };
-	unsigned int i;
-
-	self->fds[0] = twheel_open(O_NONBLOCK);
-	for (i = 0; i < 3 * self->ops; i++)
-		ASSERT_EQ(EINVAL, op_add(self->fds[0], &args));
-	EXPECT_EQ(self->pending, add_all(self->fds[0]));
-}
-
 TEST_F(quota, batch_is_refused_at_the_limit)
 {
 	struct twheel_command commands[MOST] = { 0 };
@@ -456,25 +445,6 @@ TEST_F(quota, unread_detached_events_of_a_restricted_file)
 	EXPECT_EQ(1, read_events(queue, &event, 1));
 	EXPECT_EQ(0, op_add(self->fds[0], &add));
 	close(queue);
-}
-
-/* The memory of a user is freed with the last file and operation. */
-TEST_F(quota, removal_uncharges_everything)
-{
-	unsigned int i, round;
-
-	for (round = 0; round < 3; round++) {
-		ASSERT_EQ(0, create_named("gone", 0600));
-		self->fds[0] = twheel_open_named("gone", O_NONBLOCK);
-		for (i = 0; i < self->pending; i++)
-			ASSERT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, i));
-		ASSERT_EQ(self->pending, remove_by_force("gone"));
-		close(self->fds[0]);
-		self->fds[0] = -1;
-	}
-	ASSERT_EQ(self->files, open_all(self->fds));
-	EXPECT_EQ(self->pending, add_all(self->fds[0]));
-	EXPECT_EQ(self->pending, add_all(self->fds[1]));
 }
 
 TEST_HARNESS_MAIN

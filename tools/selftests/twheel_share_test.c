@@ -145,40 +145,6 @@ TEST_F(share, purgatory_ends_inside_a_socket)
 	close(pair[1]);
 }
 
-TEST_F(share, close_with_operations_and_events)
-{
-	unsigned int i, nr = 300;
-
-	if (nr > query(self->fd).max_pending)
-		nr = query(self->fd).max_pending;
-	for (i = 0; i < nr; i++) {
-		__u64 id = i % 2 ? add_keys(self->fd, TWHEEL_COND_ALL, 0, i % 64 + 1) :
-				   add_deadline(self->fd, i * MSEC, 0, 0);
-
-		ASSERT_NE(0, id);
-		if (i % 3 == 0)
-			op_cancel(self->fd, id);
-	}
-	EXPECT_EQ(0, close(self->fd));
-	self->fd = -1;
-	EXPECT_EQ(self->users, module_users());
-}
-
-TEST_F(share, close_while_another_process_reads)
-{
-	struct twheel_event event;
-	pid_t child = fork();
-
-	if (!child)
-		_exit(read_events(self->fd, &event, 1) == 1 &&
-		      event.cookie == 5 ? 0 : 1);
-	ASSERT_TRUE(wait_for(blocked_in(child, SYS_read)));
-	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 5));
-	close(self->fd);
-	self->fd = -1;
-	EXPECT_TRUE(child_exited_well(child));
-}
-
 TEST_F(share, close_while_another_thread_reads)
 {
 	struct waiter w = { .fd = self->fd };

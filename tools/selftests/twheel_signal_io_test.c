@@ -170,19 +170,6 @@ TEST_F(signal_io, sigio_for_detached_events)
 	EXPECT_EQ(0, remove_by_force("io"));
 }
 
-TEST_F(signal_io, file_is_closed_while_signals_are_sent)
-{
-	int i, fd;
-
-	for (i = 0; i < 200; i++) {
-		fd = twheel_open(O_NONBLOCK);
-		ASSERT_LE(0, fd);
-		ASSERT_TRUE(go_async(fd, getpid()));
-		ASSERT_NE(0, add_deadline(fd, i * 10 * USEC, 0, 0));
-		close(fd);
-	}
-}
-
 /* Create an event by completing an operation. */
 static bool end_one(int fd)
 {
@@ -240,19 +227,6 @@ TEST_F(signal_io, one_signal_for_an_event_that_is_put_back)
 	EXPECT_EQ(1, count_signals(&self->set));
 	EXPECT_EQ(1, read_events(self->fd, &event, 1));
 	EXPECT_EQ(0, count_signals(&self->set));
-}
-
-TEST_F(signal_io, one_signal_for_many_that_expire_together)
-{
-	__u64 deadline = now_ns() + 300 * MSEC;
-	int i;
-
-	ASSERT_TRUE(go_async(self->fd, getpid()));
-	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN + 3));
-	for (i = 0; i < 100; i++)
-		ASSERT_NE(0, add_deadline(self->fd, deadline, TWHEEL_ADD_ABSTIME, i));
-	ASSERT_TRUE(wait_for(query(self->fd).unread == 100));
-	EXPECT_EQ(1, count_signals(&self->set));
 }
 
 /* One signal at the end of the file. */
