@@ -56,7 +56,7 @@ static const char *printed(const struct bucket_queue *queue)
 	return text;
 }
 
-static void fields(void)
+TEST("the lines of debugfs are parsed")
 {
 	CHECK(read_text(QUEUE("45", "never", "a wheel\x01")
 			" level=1 slot=17 expires=340 timers=6\n" QUEUE("45", "0", "b")) == 2);
@@ -70,7 +70,7 @@ static void fields(void)
 	free_buckets(list, 2);
 }
 
-static void unknown_lines(void)
+TEST("unknown lines are counted")
 {
 	CHECK(read_text(" level=1 slot=17 expires=340 timers=6\nanything\n") == 0);
 	CHECK(unknown == 2);
@@ -82,7 +82,7 @@ static void unknown_lines(void)
 	CHECK(read_buckets("/nonexistent", &list, &unknown) == -1 && errno == ENOENT);
 }
 
-static void rows(void)
+TEST("a row has the timers, the current slot and the emptied buckets")
 {
 	static const char expected[] =
 		"w/1, monotonic: pending 7, due 0, never 1, cascaded 3\n"
@@ -105,7 +105,7 @@ static void rows(void)
 }
 
 /* Rows of 64 slots, and levels whose slots are longer than 64 bits of ns. */
-static void large(void)
+TEST("wheels of any size are printed")
 {
 	CHECK(read_text(LARGE " level=6 slot=1023 expires=9 timers=1\n") == 1);
 	CHECK(strstr(printed(list), "w/0, realtime, inline, cancelled when the clock is set: "));
@@ -116,15 +116,4 @@ static void large(void)
 	free_buckets(list, 1);
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "the lines of debugfs are parsed", fields },
-		{ "unknown lines are counted", unknown_lines },
-		{ "a row has the timers, the current slot and the emptied buckets", rows },
-		{ "wheels of any size are printed", large },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN

@@ -119,7 +119,7 @@ static unsigned int add_many(struct twheel_batch *batch, __u64 from, __u64 to)
 	return nr;
 }
 
-static void adds_need_one_call_per_full_batch(void)
+TEST("adds need one call per full batch")
 {
 	struct twheel_batch *batch = batch_of(50, 0);
 
@@ -131,7 +131,7 @@ static void adds_need_one_call_per_full_batch(void)
 	twheel_batch_free(batch);
 }
 
-static void empty_batch_makes_no_call(void)
+TEST("an empty batch makes no call")
 {
 	struct twheel_batch *batch = batch_of(50, 0);
 
@@ -141,7 +141,7 @@ static void empty_batch_makes_no_call(void)
 	twheel_batch_free(NULL);
 }
 
-static void sizes_and_flags_are_checked(void)
+TEST("sizes and flags are checked")
 {
 	errno = 0;
 	CHECK(!twheel_batch_new(FAKE_FD, 0, 0) && errno == EINVAL);
@@ -149,7 +149,7 @@ static void sizes_and_flags_are_checked(void)
 	CHECK(!twheel_batch_new(FAKE_FD, 1, 1U << 31) && errno == EINVAL);
 }
 
-static void each_call_can_be_a_command(void)
+TEST("each call can be a command")
 {
 	static const struct twheel_key key = { .v = { 3, 4 } };
 	const struct twheel_watch_spec spec = { .key = key, .need = 2 };
@@ -195,7 +195,7 @@ static bool zero_after(const struct twheel_command *command, size_t size)
 	return !memcmp((const char *)command->pad + size, zero.pad, sizeof(zero.pad) - size);
 }
 
-static void command_has_no_data_of_earlier_command(void)
+TEST("a command has no data of an earlier command")
 {
 	struct twheel_batch *batch = batch_of(1, 0);
 
@@ -206,7 +206,7 @@ static void command_has_no_data_of_earlier_command(void)
 	twheel_batch_free(batch);
 }
 
-static void sizes_of_entries_are_passed(void)
+TEST("sizes of entries are passed")
 {
 	static const struct twheel_key key = { .v = { 3, 4 } };
 	const struct twheel_watch_spec spec = { .key = key };
@@ -229,7 +229,7 @@ static void sizes_of_entries_are_passed(void)
 	twheel_batch_free(batch);
 }
 
-static void keys_are_copied_into_the_batch(void)
+TEST("keys are copied into the batch")
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 	struct twheel_add_args args = { .keys = (uintptr_t)specs };
@@ -255,7 +255,7 @@ static void keys_are_copied_into_the_batch(void)
 	twheel_batch_free(batch);
 }
 
-static void too_many_keys_are_refused(void)
+TEST("too many keys are refused")
 {
 	struct twheel_add_args args = { .nr_keys = TWHEEL_MAX_KEYS + 1, .keys = 1 };
 	struct twheel_batch *batch = batch_of(10, 0);
@@ -266,7 +266,7 @@ static void too_many_keys_are_refused(void)
 	twheel_batch_free(batch);
 }
 
-static void each_failure_is_reported_and_counted_once(void)
+TEST("each failure is reported and counted once")
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -280,7 +280,7 @@ static void each_failure_is_reported_and_counted_once(void)
 	twheel_batch_free(batch);
 }
 
-static void partial_call_is_continued_by_next_call(void)
+TEST("a partial call is continued by the next call")
 {
 	struct twheel_batch *batch = batch_of(100, 0);
 
@@ -292,7 +292,7 @@ static void partial_call_is_continued_by_next_call(void)
 	twheel_batch_free(batch);
 }
 
-static void remaining_commands_keep_their_keys(void)
+TEST("remaining commands keep their keys")
 {
 	struct twheel_watch_spec spec = { .need = 1 };
 	struct twheel_batch *batch = batch_of(3, 0);
@@ -318,7 +318,7 @@ static void remaining_commands_keep_their_keys(void)
 	twheel_batch_free(batch);
 }
 
-static void batch_with_stop_cancels_commands_after_a_failure(void)
+TEST("a batch with stop cancels the commands after a failure")
 {
 	struct twheel_batch *batch = batch_of(4, TWHEEL_BATCH_STOP);
 
@@ -335,7 +335,7 @@ static void batch_with_stop_cancels_commands_after_a_failure(void)
 	twheel_batch_free(batch);
 }
 
-static void arrays_are_executed_in_one_call(void)
+TEST("arrays are executed in one call")
 {
 	struct twheel_command commands[3] = { };
 	struct twheel_result results[3] = { };
@@ -355,7 +355,7 @@ static void arrays_are_executed_in_one_call(void)
 	CHECK(twheel_execute(FAKE_FD, commands, results, 3, 0) == -1 && errno == ESHUTDOWN);
 }
 
-static void failed_call_keeps_the_commands(void)
+TEST("a failed call keeps the commands")
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -371,7 +371,7 @@ static void failed_call_keeps_the_commands(void)
 	twheel_batch_free(batch);
 }
 
-static void device_without_progress_is_an_error(void)
+TEST("a device without progress is an error")
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -393,7 +393,7 @@ static void use_batch(void *context, uint64_t index, const struct twheel_command
 	CHECK(twheel_batch_on_result(batch, NULL, NULL) == -1 && errno == EBUSY);
 }
 
-static void callback_cannot_use_its_batch(void)
+TEST("a callback cannot use its batch")
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -404,7 +404,7 @@ static void callback_cannot_use_its_batch(void)
 	twheel_batch_free(batch);
 }
 
-static void callback_is_optional(void)
+TEST("the callback is optional")
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -415,32 +415,4 @@ static void callback_is_optional(void)
 	twheel_batch_free(batch);
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "adds need one call per full batch", adds_need_one_call_per_full_batch },
-		{ "an empty batch makes no call", empty_batch_makes_no_call },
-		{ "sizes and flags are checked", sizes_and_flags_are_checked },
-		{ "each call can be a command", each_call_can_be_a_command },
-		{ "sizes of entries are passed", sizes_of_entries_are_passed },
-		{ "a command has no data of an earlier command",
-		  command_has_no_data_of_earlier_command },
-		{ "keys are copied into the batch", keys_are_copied_into_the_batch },
-		{ "too many keys are refused", too_many_keys_are_refused },
-		{ "each failure is reported and counted once",
-		  each_failure_is_reported_and_counted_once },
-		{ "a partial call is continued by the next call",
-		  partial_call_is_continued_by_next_call },
-		{ "remaining commands keep their keys", remaining_commands_keep_their_keys },
-		{ "a batch with stop cancels the commands after a failure",
-		  batch_with_stop_cancels_commands_after_a_failure },
-		{ "arrays are executed in one call", arrays_are_executed_in_one_call },
-		{ "a failed call keeps the commands", failed_call_keeps_the_commands },
-		{ "a device without progress is an error", device_without_progress_is_an_error },
-		{ "a callback cannot use its batch", callback_cannot_use_its_batch },
-		{ "the callback is optional", callback_is_optional },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN

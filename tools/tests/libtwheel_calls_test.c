@@ -75,7 +75,7 @@ static void answer_id(unsigned long request, void *args)
 	((struct twheel_add_args *)args)->id = 21;
 }
 
-static void add_sets_the_key_size_and_only_the_id(void)
+TEST("add sets the key size and only the id")
 {
 	struct twheel_watch_spec spec = { .key = key };
 	struct twheel_add_args args = {
@@ -118,7 +118,7 @@ static void answer_counts(unsigned long request, void *args)
 	}
 }
 
-static void counts_are_optional(void)
+TEST("counts are optional")
 {
 	fake_reset();
 	fake.answer = answer_counts;
@@ -130,7 +130,7 @@ static void counts_are_optional(void)
 	CHECK(fake.calls == 5);
 }
 
-static void interrupted_call_reports_its_progress(void)
+TEST("an interrupted call reports its progress")
 {
 	struct twheel_signal_args args = { .key = key };
 	unsigned int nr = 0;
@@ -147,7 +147,7 @@ static void interrupted_call_reports_its_progress(void)
 	CHECK(twheel_drain(FAKE_FD, NULL) == -1 && errno == EINTR);
 }
 
-static void events_returns_a_descriptor(void)
+TEST("events returns a descriptor")
 {
 	fake_reset();
 	fake.fd = 77;
@@ -164,7 +164,7 @@ static void events_returns_a_descriptor(void)
 	CHECK(twheel_events(FAKE_FD, 0, 0) == -1 && errno == EPERM);
 }
 
-static void failure_sets_only_errno(void)
+TEST("a failure sets only errno")
 {
 	struct twheel_signal_args signal = { .key = key, .completed = 9 };
 	struct twheel_rearm_args rearm = { .id = 7, .moved = 9 };
@@ -189,7 +189,7 @@ static void failure_sets_only_errno(void)
 	CHECK(nr == 77);
 }
 
-static void open_adds_its_flags(void)
+TEST("open adds its flags")
 {
 	CHECK(twheel_open(O_NONBLOCK) == FAKE_FD);
 	CHECK(!strcmp(device.path, "/dev/twheel"));
@@ -201,7 +201,7 @@ static void open_adds_its_flags(void)
 	CHECK(!strcmp(device.path, "/dev/twheel-0123456789012345678901234567890"));
 }
 
-static void invalid_name_opens_nothing(void)
+TEST("an invalid name opens nothing")
 {
 	device.opens = 0;
 	CHECK(twheel_open_named("", 0) == -1 && errno == EINVAL);
@@ -212,7 +212,7 @@ static void invalid_name_opens_nothing(void)
 	CHECK(!device.opens);
 }
 
-static void control_node_is_not_a_purgatory(void)
+TEST("the control node is not a purgatory")
 {
 	device.opens = 0;
 	CHECK(twheel_open_named("control", 0) == -1 && errno == EINVAL);
@@ -228,7 +228,7 @@ static void answer_node(unsigned long request, void *args)
 	((struct twheel_create_args *)args)->minor = 3;
 }
 
-static void create_returns_the_descriptor_of_the_purgatory(void)
+TEST("create returns the descriptor of the purgatory")
 {
 	struct twheel_create_args args = {
 		.name = "x",
@@ -259,7 +259,7 @@ static void create_returns_the_descriptor_of_the_purgatory(void)
 	CHECK(twheel_create("orders", 0660) == 0 && !device.open);
 }
 
-static void remove_counts_the_cancelled_operations(void)
+TEST("remove counts the cancelled operations")
 {
 	unsigned int nr = 0;
 
@@ -276,7 +276,7 @@ static void remove_counts_the_cancelled_operations(void)
 	CHECK(!device.open);
 }
 
-static void no_call_is_made_without_control_node(void)
+TEST("no call is made without the control node")
 {
 	fake_reset();
 	device.error = EACCES;
@@ -286,7 +286,7 @@ static void no_call_is_made_without_control_node(void)
 	device.error = 0;
 }
 
-static void read_counts_events_instead_of_bytes(void)
+TEST("read counts events instead of bytes")
 {
 	struct twheel_event events[4];
 
@@ -297,27 +297,4 @@ static void read_counts_events_instead_of_bytes(void)
 	CHECK(twheel_read_events(FAKE_FD + 1, events, 4) == -1);
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "add sets the key size and only the id", add_sets_the_key_size_and_only_the_id },
-		{ "counts are optional", counts_are_optional },
-		{ "an interrupted call reports its progress",
-		  interrupted_call_reports_its_progress },
-		{ "events returns a descriptor", events_returns_a_descriptor },
-		{ "a failure sets only errno", failure_sets_only_errno },
-		{ "open adds its flags", open_adds_its_flags },
-		{ "an invalid name opens nothing", invalid_name_opens_nothing },
-		{ "the control node is not a purgatory", control_node_is_not_a_purgatory },
-		{ "create returns the descriptor of the purgatory",
-		  create_returns_the_descriptor_of_the_purgatory },
-		{ "remove counts the cancelled operations",
-		  remove_counts_the_cancelled_operations },
-		{ "no call is made without the control node",
-		  no_call_is_made_without_control_node },
-		{ "read counts events instead of bytes", read_counts_events_instead_of_bytes },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN

@@ -42,7 +42,7 @@ static int error_of(const char *text)
 	return parse(text, &key);
 }
 
-static void each_kind_is_recognised(void)
+TEST("each kind is recognised")
 {
 	struct twheel_key text, uuid;
 
@@ -71,7 +71,7 @@ static void check_hash(const char *text, const char *uuid)
 		CHECK(same(key_of(input), key));
 }
 
-static void hashes_are_those_of_sha256(void)
+TEST("hashes are those of SHA-256")
 {
 #define VECTOR(text, uuid)	check_hash(text, uuid)
 #include "key_vectors.inc"
@@ -80,7 +80,7 @@ static void hashes_are_those_of_sha256(void)
 	CHECK(error_of("hash:") == EINVAL);
 }
 
-static void kinds_are_distinct(void)
+TEST("kinds are distinct")
 {
 	CHECK(!same(key_of("text:42"), key_of("num:42")));
 	CHECK(!same(key_of("text:0"), key_of("num:0")));
@@ -89,7 +89,7 @@ static void kinds_are_distinct(void)
 	CHECK(!same(key_of("hash:a"), key_of("text:a")));
 }
 
-static void different_inputs_give_different_keys(void)
+TEST("different inputs give different keys")
 {
 	CHECK(!same(key_of("ab"), key_of("abc")));
 	CHECK(!same(key_of("0123456789abcde"), key_of("0123456789abcdef")));
@@ -98,7 +98,7 @@ static void different_inputs_give_different_keys(void)
 	CHECK(!same(key_of(UUID), key_of("123e4567-e89b-42d3-a456-426614174001")));
 }
 
-static void invalid_keys_are_refused(void)
+TEST("invalid keys are refused")
 {
 	CHECK(error_of("") == EINVAL);
 	CHECK(error_of("text:") == EINVAL);
@@ -130,7 +130,7 @@ static void check_shown(const char *text, const char *shown)
 	CHECK(same(key_of(buffer), key));
 }
 
-static void formatted_key_parses_to_the_same_key(void)
+TEST("a formatted key parses to the same key")
 {
 	check_shown("orders", "orders");
 	check_shown("two words", "two words");
@@ -150,18 +150,4 @@ static void formatted_key_parses_to_the_same_key(void)
 	check_shown("a\n", "610a0000-0000-0000-0000-000000000000");
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "each kind is recognised", each_kind_is_recognised },
-		{ "hashes are those of SHA-256", hashes_are_those_of_sha256 },
-		{ "kinds are distinct", kinds_are_distinct },
-		{ "different inputs give different keys", different_inputs_give_different_keys },
-		{ "invalid keys are refused", invalid_keys_are_refused },
-		{ "a formatted key parses to the same key",
-		  formatted_key_parses_to_the_same_key },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN

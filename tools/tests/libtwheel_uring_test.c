@@ -30,7 +30,7 @@ static void is_prepared(unsigned int cmd_op, const void *args, const void *event
 	memset(entry, 0xa5, sizeof(entry));
 }
 
-static void each_call_is_prepared(void)
+TEST("each call is prepared")
 {
 	struct twheel_add_args add = { .flags = 0 };
 	struct twheel_event event;
@@ -58,7 +58,7 @@ static void each_call_is_prepared(void)
 	PREPARES(batch, BATCH);
 }
 
-static void structure_is_embedded(void)
+TEST("a structure is embedded in an entry")
 {
 	struct twheel_signal_args args = { .amount = 5, .limit = 6 };
 
@@ -70,7 +70,7 @@ static void structure_is_embedded(void)
 }
 
 /* All structures but that of an add fit. */
-static void structures_fit(void)
+TEST("the structures fit into an entry")
 {
 	CHECK(sizeof(struct twheel_signal_args) <= sizeof(struct io_uring_sqe));
 	CHECK(sizeof(struct twheel_batch_args) <= sizeof(struct io_uring_sqe));
@@ -79,14 +79,4 @@ static void structures_fit(void)
 	CHECK(sizeof(struct twheel_cancel_key_args) <= sizeof(struct io_uring_sqe));
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "each call is prepared", each_call_is_prepared },
-		{ "a structure is embedded in an entry", structure_is_embedded },
-		{ "the structures fit into an entry", structures_fit },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN

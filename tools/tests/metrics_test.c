@@ -41,7 +41,7 @@ static char *printed(const struct named *list, size_t nr, const struct wheel *wh
 	return text;
 }
 
-static void lines(void)
+TEST("a line of fdinfo has the counts of a wheel and a printable name")
 {
 	struct wheel wheel;
 
@@ -60,7 +60,7 @@ static void lines(void)
 	CHECK(!strcmp(wheel.name, "a?b??c"));
 }
 
-static void wrong_lines(void)
+TEST("truncated and wrong lines of fdinfo are ignored")
 {
 	char line[sizeof(LINE)] = LINE;
 	struct wheel wheel;
@@ -79,7 +79,7 @@ static void wrong_lines(void)
 			   " name=y", &wheel));
 }
 
-static void several_wheels(void)
+TEST("wheels with the same name and clock are added up")
 {
 	char path[] = "/tmp/metrics_test.XXXXXX";
 	int fd = mkstemp(path);
@@ -97,7 +97,7 @@ static void several_wheels(void)
 	CHECK(!read_wheels(path, &list, &unknown) && !list && !unknown);
 }
 
-static void samples(void)
+TEST("metrics have a sample for each purgatory, reason, error and limit")
 {
 	struct named list[2] = { { .name = "a" }, { .name = "b" } };
 	char *text;
@@ -121,7 +121,7 @@ static void samples(void)
 	free(text);
 }
 
-static void users(void)
+TEST("metrics have the counts and limits of users")
 {
 	char path[] = "/tmp/metrics_test.XXXXXX", *text;
 	struct wheel wheel = { .name = "w" };
@@ -153,7 +153,7 @@ static void users(void)
 	free(text);
 }
 
-static void histogram(void)
+TEST("a histogram of lateness is cumulative")
 {
 	struct wheel wheel;
 	char *text;
@@ -172,7 +172,7 @@ static void histogram(void)
 	free(text);
 }
 
-static void none(void)
+TEST("metrics of nothing have no samples")
 {
 	char *text = printed(NULL, 0, NULL, 0);
 
@@ -199,16 +199,5 @@ static int print(void)
 
 int main(int argc, char **argv)
 {
-	static const struct tap_case cases[] = {
-		{ "a line of fdinfo has the counts of a wheel and a printable name", lines },
-		{ "truncated and wrong lines of fdinfo are ignored", wrong_lines },
-		{ "wheels with the same name and clock are added up", several_wheels },
-		{ "metrics have a sample for each purgatory, reason, error and limit", samples },
-		{ "metrics have the counts and limits of users", users },
-		{ "a histogram of lateness is cumulative", histogram },
-		{ "metrics of nothing have no samples", none },
-		{ }
-	};
-
-	return argc > 1 && !strcmp(argv[1], "--print") ? print() : tap_run(cases);
+	return argc > 1 && !strcmp(argv[1], "--print") ? print() : tap_run(tap_tests);
 }

@@ -32,7 +32,7 @@ static void make(const char *node, const char *file, const char *text)
 	close(fd);
 }
 
-static void no_class(void)
+TEST("no purgatories without the class")
 {
 	struct named *list;
 
@@ -41,7 +41,7 @@ static void no_class(void)
 	CHECK(mkdtemp(class) && read_named(class, &list) == 0 && !list);
 }
 
-static void counts(void)
+TEST("purgatories are sorted by name and have counts, without removed ones")
 {
 	struct named *list;
 	char path[256];
@@ -68,7 +68,7 @@ static void counts(void)
 	free(list);
 }
 
-static void hidden(void)
+TEST("purgatories without permission are dropped")
 {
 	struct named list[] = { { .name = "a" }, { .name = "b", .hidden = true }, { .name = "c" } };
 
@@ -84,7 +84,7 @@ static void keep(struct nearest *nearest, __u64 id, __u64 remaining)
 	keep_nearest(&pending, nearest);
 }
 
-static void nearest_operations(void)
+TEST("operations that expire next are sorted by deadline")
 {
 	struct nearest nearest = { .max = 3 };
 
@@ -104,7 +104,7 @@ static void nearest_operations(void)
 	CHECK(nearest.nr == 0);
 }
 
-static void clean_up(void)
+TEST("the test directory is removed")
 {
 	char command[64];
 
@@ -112,16 +112,4 @@ static void clean_up(void)
 	CHECK(!system(command));
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "no purgatories without the class", no_class },
-		{ "purgatories are sorted by name and have counts, without removed ones", counts },
-		{ "purgatories without permission are dropped", hidden },
-		{ "operations that expire next are sorted by deadline", nearest_operations },
-		{ "the test directory is removed", clean_up },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN

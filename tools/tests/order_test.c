@@ -45,7 +45,7 @@ static bool watches(unsigned int index, const char *key, __u32 need)
 	       !memcmp(&spec->key, &expected, sizeof(expected)) && spec->need == need;
 }
 
-static void deadlines(void)
+TEST("relative and missing deadlines")
 {
 	CHECK(takes("--in 250ms"));
 	CHECK(args->deadline == 250000000 && !args->flags &&
@@ -57,7 +57,7 @@ static void deadlines(void)
 	CHECK(args->deadline == TWHEEL_NEVER);
 }
 
-static void points(void)
+TEST("absolute deadlines, with their clocks")
 {
 	CHECK(takes("--at @2026-12-01T03:00Z"));
 	CHECK(args->deadline == 1796094000000000000 && args->flags == TWHEEL_ADD_ABSTIME);
@@ -71,7 +71,7 @@ static void points(void)
 	CHECK(args->clock == CLOCK_REALTIME && !args->flags);
 }
 
-static void conditions(void)
+TEST("each condition")
 {
 	CHECK(takes("--key a --key b*3"));
 	CHECK(args->condition == TWHEEL_COND_ANY && args->nr_keys == 2);
@@ -88,7 +88,7 @@ static void conditions(void)
 	CHECK(watches(0, "a", 0));
 }
 
-static void keys(void)
+TEST("keys are text, numbers and UUIDs")
 {
 	CHECK(takes("--key 42 --key text:42 --key 7f0c0a0e-5a4d-4b6e-9d1c-2f3e4d5c6b7a"));
 	CHECK(watches(0, "num:42", 1) && watches(1, "text:42", 1));
@@ -96,7 +96,7 @@ static void keys(void)
 	CHECK(memcmp(&order.keys.specs[0], &order.keys.specs[1], sizeof(struct twheel_key)));
 }
 
-static void periods(void)
+TEST("periods, by default with the first deadline after a period")
 {
 	CHECK(takes("--every 2s"));
 	CHECK(args->deadline == 2000000000 && args->period == 2000000000);
@@ -106,7 +106,7 @@ static void periods(void)
 	CHECK(args->runs == 3 && args->flags == TWHEEL_ADD_FIXED_DELAY);
 }
 
-static void other_options(void)
+TEST("slack, cookie and detached")
 {
 	CHECK(takes("--in 1s --slack 5ms --cookie 18446744073709551615"));
 	CHECK(args->slack == 5000000 && args->cookie == ~0ULL);
@@ -115,19 +115,4 @@ static void other_options(void)
 	CHECK(!args->key_size && !args->id);
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "relative and missing deadlines", deadlines },
-		{ "absolute deadlines, with their clocks", points },
-		{ "each condition", conditions },
-		{ "keys are text, numbers and UUIDs", keys },
-		{ "periods, by default with the first deadline after a period", periods },
-		{ "slack, cookie and detached", other_options },
-		{ }
-	};
-	int status = tap_run(cases);
-
-	free(order.keys.specs);
-	return status;
-}
+TAP_MAIN

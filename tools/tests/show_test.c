@@ -23,7 +23,7 @@ static void is_json(json_t *object, const char *text)
 	CHECK(same);
 }
 
-static void endings(void)
+TEST("events with all their fields")
 {
 	struct twheel_event event = {
 		.id = 17, .cookie = 3, .value = 7, .deadline = 500, .time = 400,
@@ -55,7 +55,7 @@ static void endings(void)
 }
 
 /* The satisfied ones of the keys that are known. */
-static void keys_of_endings(void)
+TEST("events with the keys of their operation")
 {
 	struct twheel_event event = {
 		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .satisfied = 2, .missing = 1,
@@ -75,7 +75,7 @@ static void keys_of_endings(void)
 		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 }
 
-static void outcomes(void)
+TEST("the exit status of each event")
 {
 	struct twheel_event event = { .reason = TWHEEL_REASON_COMPLETED };
 
@@ -89,7 +89,7 @@ static void outcomes(void)
 	CHECK(event_outcome(&event) == OUTCOME_CANCELLED);
 }
 
-static void operations(void)
+TEST("operations with the listed keys")
 {
 	struct twheel_pending pending = {
 		.id = 5, .cookie = 2, .deadline = 900, .remaining = 100, .missing = 1,
@@ -113,7 +113,7 @@ static void operations(void)
 		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"unknown\",\"missing\":\"1\",\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"queue\":3,\"nr_keys\":1}");
 }
 
-static void counts(void)
+TEST("counts of a purgatory")
 {
 	struct twheel_query_args query = {
 		.name = "orders", .pending = 1, .keys = 2, .watches = 3, .tick_ns = 1048576,
@@ -124,16 +124,4 @@ static void counts(void)
 		"{\"type\":\"purgatory\",\"name\":\"orders\",\"pending\":1,\"nr_detached\":0,\"detached_unread\":0,\"nr_keys\":2,\"watches\":3,\"files\":0,\"added\":0,\"completed\":0,\"expired\":0,\"cancelled\":0,\"rejected\":0,\"max_pending\":0,\"max_file_pending\":0,\"user_ops\":0,\"user_max_ops\":0,\"user_files\":0,\"user_max_files\":0,\"wakeups\":4,\"tick_ns\":\"1048576\"}");
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "events with all their fields", endings },
-		{ "events with the keys of their operation", keys_of_endings },
-		{ "the exit status of each event", outcomes },
-		{ "operations with the listed keys", operations },
-		{ "counts of a purgatory", counts },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A minimal test framework: cases, checks, and results as TAP.
+ *
+ *	TEST("the case")
+ *	{
+ *		CHECK(condition);
+ *	}
+ *
+ *	TAP_MAIN
  */
 #ifndef TWHEEL_TESTS_TAP_H
 #define TWHEEL_TESTS_TAP_H
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct tap_case {
 	const char *name;
@@ -14,6 +22,32 @@ struct tap_case {
 };
 
 static bool tap_failed;
+
+/* The cases of TEST(), and a case without a name. */
+static struct tap_case tap_tests[64] __attribute__((unused));
+
+#define TAP_PASTE(a, b)		a##b
+#define TAP_NAME(a, b)		TAP_PASTE(a, b)
+#define TAP_ADD(test_name, function)					\
+	static void function(void);					\
+	__attribute__((constructor)) static void TAP_NAME(function, _add)(void)	\
+	{								\
+		struct tap_case *at = tap_tests;			\
+									\
+		while (at->name)					\
+			at++;						\
+		*at = (struct tap_case) { test_name, function };	\
+	}								\
+	static void function(void)
+
+/* A case of TAP_MAIN. The order is that of the source. */
+#define TEST(test_name)		TAP_ADD(test_name, TAP_NAME(tap_case_, __LINE__))
+
+#define TAP_MAIN							\
+	int main(void)							\
+	{								\
+		exit(tap_run(tap_tests));				\
+	}
 
 /* Marks the running case as failed unless @condition holds. The case continues. */
 #define CHECK(condition)						\

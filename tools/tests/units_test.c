@@ -31,7 +31,7 @@ static bool formats_as(__u64 ns, const char *text)
 	return !strcmp(format_time(buffer, ns), text);
 }
 
-static void counts(void)
+TEST("whole numbers up to the maximum")
 {
 	CHECK(count_of("0", 10) == 0);
 	CHECK(count_of("10", 10) == 10);
@@ -39,7 +39,7 @@ static void counts(void)
 	CHECK(count_of("18446744073709551615", UINT64_MAX) == UINT64_MAX);
 }
 
-static void wrong_counts(void)
+TEST("invalid numbers are refused")
 {
 	CHECK(count_of("11", 10) == UNTOUCHED);
 	CHECK(count_of("9", 8) == UNTOUCHED);
@@ -54,7 +54,7 @@ static void wrong_counts(void)
 	CHECK(count_of("0x1", 10) == UNTOUCHED);
 }
 
-static void times(void)
+TEST("times in every unit")
 {
 	CHECK(time_of("7ns") == 7);
 	CHECK(time_of("10us") == 10000);
@@ -68,7 +68,7 @@ static void times(void)
 	CHECK(time_of("9223372036s") == 9223372036000000000);
 }
 
-static void wrong_times(void)
+TEST("invalid times are refused")
 {
 	CHECK(time_of("5") == UNTOUCHED);
 	CHECK(time_of("s") == UNTOUCHED);
@@ -83,7 +83,7 @@ static void wrong_times(void)
 	CHECK(time_of("106752d") == UNTOUCHED);
 }
 
-static void formatted_times(void)
+TEST("times are formatted in a suitable unit")
 {
 	CHECK(formats_as(0, "0 ns"));
 	CHECK(formats_as(999, "999 ns"));
@@ -99,16 +99,4 @@ static void formatted_times(void)
 	CHECK(formats_as(UINT64_MAX, "213503 d 23:34:33"));
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "whole numbers up to the maximum", counts },
-		{ "invalid numbers are refused", wrong_counts },
-		{ "times in every unit", times },
-		{ "invalid times are refused", wrong_times },
-		{ "times are formatted in a suitable unit", formatted_times },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN

@@ -20,14 +20,14 @@ static __u64 wall(const char *text)
 	return point.ns / NSEC_PER_SEC;
 }
 
-static void seconds(void)
+TEST("seconds since 1970")
 {
 	CHECK(wall("@0") == 0);
 	CHECK(wall("@1796094000") == 1796094000);
 	CHECK(wall("@9223372036") == 9223372036);
 }
 
-static void dates(void)
+TEST("dates with a time zone")
 {
 	CHECK(wall("@1970-01-01T00:00Z") == 0);
 	CHECK(wall("@2026-12-01T03:00Z") == 1796094000);
@@ -38,7 +38,7 @@ static void dates(void)
 	CHECK(wall("@2028-02-29T00:00Z") == 1835395200);
 }
 
-static void local_dates(void)
+TEST("dates without a time zone are local")
 {
 	setenv("TZ", "XYZ-2", 1);
 	CHECK(wall("@2026-12-01T05:00") == 1796094000);
@@ -50,7 +50,7 @@ static void local_dates(void)
 	unsetenv("TZ");
 }
 
-static void wrong_points(void)
+TEST("invalid points in time are refused")
 {
 	static const char *const wrong[] = {
 		"@", "@-1", "@x", "@9223372037", "@1s", "@1.5",
@@ -71,7 +71,7 @@ static void wrong_points(void)
 	}
 }
 
-static void readings(void)
+TEST("readings of other clocks")
 {
 	struct point point = { };
 
@@ -81,7 +81,7 @@ static void readings(void)
 	CHECK(!parse_point("", &point));
 }
 
-static void deadlines(void)
+TEST("deadlines by --in, --at and --never")
 {
 	struct when_options when = { };
 
@@ -94,17 +94,4 @@ static void deadlines(void)
 	CHECK(nr_when(&when) == 2 && when_deadline(&when) == ~0ULL);
 }
 
-int main(void)
-{
-	static const struct tap_case cases[] = {
-		{ "seconds since 1970", seconds },
-		{ "dates with a time zone", dates },
-		{ "dates without a time zone are local", local_dates },
-		{ "invalid points in time are refused", wrong_points },
-		{ "readings of other clocks", readings },
-		{ "deadlines by --in, --at and --never", deadlines },
-		{ }
-	};
-
-	return tap_run(cases);
-}
+TAP_MAIN
