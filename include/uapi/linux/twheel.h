@@ -135,18 +135,7 @@ enum twheel_condition {
 	TWHEEL_COND_SUM		= 4,
 };
 
-/*
- * twheel_add_args.flags
- *
- * ABSTIME: the deadline is an absolute time, not an interval from now.
- * DETACHED: the operation outlives its file, and its events go to a queue that
- *	TWHEEL_IOC_EVENTS opens. Named purgatories only.
- * CANCEL_ON_SET: with ABSTIME on CLOCK_REALTIME, setting the clock cancels the
- *	operation with the error -ECANCELED.
- * FIXED_DELAY: a period starts when the previous one is reported or, if that
- *	event is not read within the period, when it is read. Without this flag
- *	it starts at the previous deadline.
- */
+/* twheel_add_args.flags */
 #define TWHEEL_ADD_ABSTIME		(1U << 0)
 #define TWHEEL_ADD_DETACHED		(1U << 1)
 #define TWHEEL_ADD_CANCEL_ON_SET	(1U << 2)
@@ -154,26 +143,44 @@ enum twheel_condition {
 
 /**
  * struct twheel_add_args - TWHEEL_IOC_ADD: add an operation
- * @flags: TWHEEL_ADD_*
+ * @flags: TWHEEL_ADD_*, see below
  * @condition: one of enum twheel_condition
  * @quorum: number of keys for TWHEEL_COND_QUORUM, from 1 to @nr_keys; otherwise 0
  * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS; no two have the same
  *	key
  * @keys: address of an array of struct twheel_watch_spec; 0 without keys
  * @threshold: for TWHEEL_COND_SUM, at least 1; otherwise 0
- * @deadline: in ns from now, or with TWHEEL_ADD_ABSTIME a time of the clock
- * @slack: maximum additional delay in ns, which saves wake-ups; or
- *	TWHEEL_SLACK_COARSE
+ * @deadline: in ns from now, or with TWHEEL_ADD_ABSTIME a time of the clock, up to
+ *	2^63 - 1. If that time has passed, the operation expires at once. TWHEEL_NEVER
+ *	for no deadline.
+ * @slack: maximum additional delay in ns, which lets operations expire with a common
+ *	wake-up; or TWHEEL_SLACK_COARSE, an eighth of the time to the deadline
  * @period: period in ns, or 0 for an operation that is not periodic
  * @runs: number of periods after which a periodic operation expires, including
  *	missed ones; 0 for no limit
  * @cookie: copied to the event
- * @clock: clock of the deadline
+ * @clock: clock of the deadline: CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or
+ *	CLOCK_BOOTTIME (7)
  * @key_size: size of an entry in @keys; 0 without keys
  * @queue: queue of the event with TWHEEL_ADD_DETACHED, below TWHEEL_MAX_QUEUES;
  *	otherwise 0
  * @reserved: must be zero
  * @id: out: id of the operation for further calls; never 0
+ *
+ * TWHEEL_ADD_ABSTIME
+ *	@deadline is an absolute time, not an interval from now.
+ * TWHEEL_ADD_DETACHED
+ *	The operation outlives its file, and its events go to a queue that
+ *	TWHEEL_IOC_EVENTS opens. Named purgatories only.
+ * TWHEEL_ADD_CANCEL_ON_SET
+ *	Setting CLOCK_REALTIME cancels the operation, with the error -ECANCELED in its
+ *	event, even if it has no deadline. Requires TWHEEL_ADD_ABSTIME and that clock.
+ * TWHEEL_ADD_FIXED_DELAY
+ *	A period starts when the previous one is reported or, if that event is not read
+ *	within the period, when it is read. Without this flag it starts at the previous
+ *	deadline.
+ *
+ * The operation may end, and its event may be read, before the call returns.
  *
  * Ids are opaque. Calls on an operation that has ended fail with EALREADY, also after
  * its last event has been read, until the id is assigned again: after at least 2^38
@@ -216,7 +223,8 @@ struct twheel_cancel_args {
  * struct twheel_complete_args - TWHEEL_IOC_COMPLETE: complete an operation
  * @id: the operation
  * @value: copied to the event; 0 with an error
- * @error: copied to the event: 0 or a negative error number
+ * @error: copied to the event: 0 or a negative error number, at least -4095; the operation
+ *	is completed in both cases
  * @flags: must be zero
  *
  * The condition of the operation is ignored.
@@ -228,10 +236,7 @@ struct twheel_complete_args {
 	__u32 flags;
 };
 
-/*
- * twheel_rearm_args.flags, with at most one condition of enum twheel_rearm: the deadline
- * is an absolute time.
- */
+/* twheel_rearm_args.flags, with at most one condition of enum twheel_rearm */
 #define TWHEEL_REARM_ABSTIME	(1U << 0)
 
 /**
@@ -240,7 +245,8 @@ struct twheel_complete_args {
  * @deadline: in ns from now, or with TWHEEL_REARM_ABSTIME a time of the clock of
  *	the operation
  * @slack: as in struct twheel_add_args
- * @flags: TWHEEL_REARM_*. On CLOCK_REALTIME, TWHEEL_REARM_ABSTIME has to be set if and
+ * @flags: TWHEEL_REARM_ABSTIME, if @deadline is an absolute time, and at most one condition
+ *	of enum twheel_rearm. On CLOCK_REALTIME, TWHEEL_REARM_ABSTIME has to be set if and
  *	only if TWHEEL_ADD_ABSTIME was, also with TWHEEL_NEVER.
  * @moved: out: 1 if the deadline was changed, 0 if the condition prevented it
  */
@@ -256,7 +262,8 @@ struct twheel_rearm_args {
  * struct twheel_watch_args - TWHEEL_IOC_WATCH: add keys to an operation
  * @id: the operation, which was added with a condition
  * @keys: address of an array of struct twheel_watch_spec, no two with the same key.
- *	Keys that the operation already watches are ignored: they keep their need.
+ *	Keys that the operation already watches are ignored: they keep their need, so the
+ *	call can be repeated.
  * @nr_keys: number of entries in @keys, at least one
  * @key_size: size of an entry
  * @flags: must be zero
@@ -288,7 +295,8 @@ struct twheel_unwatch_args {
 /**
  * struct twheel_signal_args - TWHEEL_IOC_SIGNAL: signal a key
  * @key: the key
- * @amount: added to the sums of operations with TWHEEL_COND_SUM; 0 means 1
+ * @amount: added to the sums of operations with TWHEEL_COND_SUM, which cannot overflow; 0
+ *	means 1. The other conditions count one signal.
  * @value: copied to the events of the operations that this signal completes
  * @limit: maximum number of operations to complete; the watchers after the last
  *	one are not signalled. 0 for no limit.
@@ -320,14 +328,15 @@ struct twheel_cancel_key_args {
 	__u32 cancelled;
 };
 
-/* twheel_complete_all_args.flags: include detached operations, and those of other files. */
+/* twheel_complete_all_args.flags */
 #define TWHEEL_COMPLETE_OTHERS	(1U << 0)
 
 /**
  * struct twheel_complete_all_args - TWHEEL_IOC_COMPLETE_ALL: complete all operations
  * @value: copied to the events; 0 with an error
  * @error: copied to the events: 0 or a negative error number
- * @flags: TWHEEL_COMPLETE_OTHERS
+ * @flags: 0 for the operations that were added through this file and are not detached;
+ *	TWHEEL_COMPLETE_OTHERS for all operations of the purgatory
  * @completed: out: number of operations that were completed
  * @reserved: must be zero
  */
@@ -351,13 +360,13 @@ struct twheel_drain_args {
 	__u32 cancelled;
 };
 
-/* twheel_events_args.flags: the descriptor is non-blocking. */
+/* twheel_events_args.flags */
 #define TWHEEL_EVENTS_NONBLOCK	(1U << 0)
 
 /**
  * struct twheel_events_args - TWHEEL_IOC_EVENTS: open a queue of detached operations
- * @flags: TWHEEL_EVENTS_NONBLOCK
- * @queue: number of the queue, below TWHEEL_MAX_QUEUES
+ * @flags: TWHEEL_EVENTS_NONBLOCK: the descriptor is non-blocking
+ * @queue: number of the queue, below TWHEEL_MAX_QUEUES. A queue needs no creation.
  *
  * The ioctl returns a descriptor for read() and poll(), without TWHEEL_IOC_* calls. All
  * descriptors of a queue share it, and each event goes to one of them. Queues are
@@ -370,21 +379,7 @@ struct twheel_events_args {
 	__u32 queue;
 };
 
-/*
- * twheel_restrict_args.rights. read(), poll() and TWHEEL_IOC_RESTRICT need none.
- *
- * ADD: add operations that are not detached.
- * ADD_DETACHED: add detached operations, with any cookie and to any queue. Pending ones
- *	and unread events together are limited to twice @max_file_pending of the purgatory.
- * WATCH: add operations with keys, and TWHEEL_IOC_WATCH and TWHEEL_IOC_UNWATCH. The
- *	holder may take a signal that was meant for the operation of another file.
- * SIGNAL: TWHEEL_IOC_SIGNAL, which may complete operations of other files.
- * END: cancel and complete own operations, also all of them.
- * REARM: change the deadlines of own operations.
- * DRAIN: TWHEEL_IOC_DRAIN, after which the file cannot add.
- * LIST: describe and list own operations.
- * QUERY: TWHEEL_IOC_QUERY, which counts the operations of all files.
- */
+/* twheel_restrict_args.rights */
 #define TWHEEL_RIGHT_ADD		(1U << 0)
 #define TWHEEL_RIGHT_ADD_DETACHED	(1U << 1)
 #define TWHEEL_RIGHT_WATCH		(1U << 2)
@@ -402,7 +397,29 @@ struct twheel_events_args {
  *
  * After this call, the file can only use and list operations that were added
  * through it, as far as it has the right. It cannot cancel by key or open a queue
- * of detached operations.
+ * of detached operations. read(), poll() and TWHEEL_IOC_RESTRICT need no right.
+ *
+ * TWHEEL_RIGHT_ADD
+ *	Add operations that are not detached.
+ * TWHEEL_RIGHT_ADD_DETACHED
+ *	Add detached operations, which outlive the file, with any cookie and to any queue.
+ *	Pending ones and unread events together are limited to twice @max_file_pending of
+ *	the purgatory.
+ * TWHEEL_RIGHT_WATCH
+ *	Add operations with keys, and TWHEEL_IOC_WATCH and TWHEEL_IOC_UNWATCH. The holder
+ *	may take a signal that was meant for the operation of another file.
+ * TWHEEL_RIGHT_SIGNAL
+ *	TWHEEL_IOC_SIGNAL, which may complete operations of other files.
+ * TWHEEL_RIGHT_END
+ *	Cancel and complete own operations, also all of them.
+ * TWHEEL_RIGHT_REARM
+ *	Change the deadlines of own operations.
+ * TWHEEL_RIGHT_DRAIN
+ *	TWHEEL_IOC_DRAIN, after which the file cannot add.
+ * TWHEEL_RIGHT_LIST
+ *	Describe and list own operations.
+ * TWHEEL_RIGHT_QUERY
+ *	TWHEEL_IOC_QUERY and the counts in fdinfo, which include the operations of all files.
  */
 struct twheel_restrict_args {
 	__u32 flags;
@@ -412,7 +429,7 @@ struct twheel_restrict_args {
 /* Number of keys in struct twheel_pending. */
 #define TWHEEL_PENDING_KEYS	3
 
-/* twheel_pending.flags. OWN: the operation was added through this file. */
+/* twheel_pending.flags */
 #define TWHEEL_PENDING_OWN		(1U << 0)
 #define TWHEEL_PENDING_DETACHED		(1U << 1)
 #define TWHEEL_PENDING_CANCEL_ON_SET	(1U << 2)
@@ -434,7 +451,9 @@ struct twheel_restrict_args {
  * @condition: one of enum twheel_condition
  * @clock: clock of the deadline
  * @nr_keys: number of keys that the operation watches
- * @flags: TWHEEL_PENDING_*
+ * @flags: TWHEEL_PENDING_OWN: added through this file. TWHEEL_PENDING_DETACHED,
+ *	TWHEEL_PENDING_CANCEL_ON_SET, TWHEEL_PENDING_FIXED_DELAY: added with the
+ *	corresponding flag.
  * @keys: the first TWHEEL_PENDING_KEYS of these keys, in the order in which they
  *	were added, padded with zeroes
  * @queue: queue of a detached operation; otherwise 0
@@ -463,10 +482,11 @@ struct twheel_pending {
  * @entry: address of a struct twheel_pending, filled with the description
  * @keys: address of an array of struct twheel_watch_spec, filled with the keys
  *	that the operation watches, in the order in which they were added, the number
- *	of signals that each still needs, and the bit of each
+ *	of signals that each still needs, 0 if it is satisfied, and the bit of each
  * @entry_size: size of the structure at @entry
  * @key_size: size of an entry in @keys; 0 without keys
- * @max_keys: number of entries in @keys; keys that do not fit are omitted
+ * @max_keys: number of entries in @keys; keys that do not fit are omitted. If it is 0,
+ *	@keys and @key_size must be 0 as well.
  * @flags: must be zero
  *
  * @entry is written before @keys. If one of them cannot be written, a part of both may
@@ -482,7 +502,7 @@ struct twheel_info_args {
 	__u32 flags;
 };
 
-/* twheel_list_args.flags: include operations of other files. */
+/* twheel_list_args.flags */
 #define TWHEEL_LIST_OTHERS	(1U << 0)
 
 /**
@@ -490,10 +510,12 @@ struct twheel_info_args {
  * @entries: address of an array of struct twheel_pending
  * @max_entries: number of entries in @entries, at least one
  * @entry_size: size of an entry
- * @flags: TWHEEL_LIST_OTHERS
+ * @flags: 0 for the operations that were added through this file, including detached ones;
+ *	TWHEEL_LIST_OTHERS for all operations of the purgatory
  * @nr: out: number of entries written; may be 0 before the end of the list
- * @cursor: in and out: 0 for the first call, then the value set by the previous call;
- *	TWHEEL_LIST_END at the end of the list
+ * @cursor: in and out: 0 for the first call, then the value set by the previous call. At the
+ *	end of the list the call sets it to TWHEEL_LIST_END, with which a further call
+ *	returns no entry. Any other value begins the list at an unspecified place.
  *
  * If an entry cannot be written, the call returns the entries before it, or fails if it
  * is the first one. A part of that entry may have been written in both cases.
@@ -515,32 +537,36 @@ struct twheel_list_args {
  * @max_watches: out: limit on the watches of its operations; 0 for no limit
  * @max_queue: out: limit on the operations in a queue of detached ones, pending or
  *	with an unread event; 0 for a private purgatory
- * @max_keys: out: limit on the keys of an operation
- * @user_max_ops: out: limit on the operations of a user, in all purgatories
+ * @max_keys: out: limit on the keys of an operation; it may be higher on later kernels
+ * @user_max_ops: out: limit on the operations of a user, pending or with an unread event,
+ *	in all purgatories
  * @user_max_files: out: limit on the open files of a user
  * @user_ops: out: number of pending and unread operations of the calling user
  * @user_files: out: number of open files of the calling user
- * @files: out: number of open files
+ * @files: out: number of open files, including descriptors of TWHEEL_IOC_EVENTS
  * @rights: out: TWHEEL_RIGHT_* of this file
  * @features: out: what a later kernel can do in addition, a bit for each; 0 now
  * @tick_ns: out: tick of the wheel in ns
  * @pending: out: number of pending operations of all files
  * @watches: out: number of watches on all keys
  * @keys: out: number of watched keys
- * @own: out: number of pending operations added through this file
+ * @own: out: number of pending operations added through this file, including detached ones
  * @unread: out: number of unread events of this file
  * @detached: out: number of pending detached operations
- * @detached_unread: out: number of unread events of detached operations
- * @added: out: number of operations added so far
+ * @detached_unread: out: number of unread events of detached operations, in all queues
+ * @added: out: number of operations added so far, each of which is pending or has ended in
+ *	one of the following ways
  * @completed: out: number of operations completed so far
  * @expired: out: number of operations expired so far
  * @cancelled: out: number of operations cancelled so far
  * @rejected: out: number of adds and TWHEEL_IOC_WATCH calls so far that failed
  *	because of a limit
- * @wakeups: out: number of wake-ups so far of the reapers of the calling user
+ * @wakeups: out: number of wake-ups so far of the reapers of the calling user. It restarts at
+ *	0 after the kernel has freed the state of an idle user.
  * @name: out: name of the purgatory; empty for a private one
  *
- * Limits, their use, and counters.
+ * The counts are exact while no call and no expiry is in progress. For example, an
+ * operation that the reaper ends stops being pending shortly before its event can be read.
  */
 struct twheel_query_args {
 	__u32 flags;
@@ -576,14 +602,17 @@ struct twheel_query_args {
 /**
  * struct twheel_create_args - TWHEEL_IOC_CREATE: create a named purgatory
  * @name: 1 to 31 letters, digits, '-', '_' and '.', starting with a letter or a
- *	digit, and padded with zeroes. All other names, and "control", are reserved.
+ *	digit, and padded with zeroes to TWHEEL_NAME_SIZE. All other names, and "control",
+ *	are reserved.
  * @flags: must be zero
  * @mode: permissions of the node, at most 0666
- * @uid: owner of the node, or TWHEEL_CALLER
- * @gid: group of the node, or TWHEEL_CALLER
- * @max_pending: limit on its pending operations
- * @max_file_pending: limit on the pending operations added through one file
- * @max_watches: limit on the watches of its operations
+ * @uid: owner of the node; TWHEEL_CALLER for the user that calls
+ * @gid: group of the node; TWHEEL_CALLER for the group of that user
+ * @max_pending: limit on its pending operations, at most the module parameter
+ *	max_shared_pending, which is the limit if this is 0
+ * @max_file_pending: limit on the pending operations added through one file, including
+ *	detached ones; likewise with the module parameter max_pending
+ * @max_watches: limit on the watches of its operations, below 2^31; 0 for no limit
  * @max_queue: limit on the operations in one queue of detached ones, pending or with
  *	an unread event; 0 for twice the limit on pending ones
  * @major: out: major device number of the node
@@ -606,13 +635,14 @@ struct twheel_create_args {
 	__u32 minor;
 };
 
-/* twheel_remove_args.flags: even if files are open, or detached operations exist. */
+/* twheel_remove_args.flags */
 #define TWHEEL_REMOVE_FORCE	(1U << 0)
 
 /**
  * struct twheel_remove_args - TWHEEL_IOC_REMOVE: remove a named purgatory
  * @name: its name, padded with zeroes
- * @flags: TWHEEL_REMOVE_FORCE
+ * @flags: TWHEEL_REMOVE_FORCE: remove it even if files are open, detached operations are
+ *	pending, or their events unread
  * @cancelled: out: number of operations that were cancelled
  */
 struct twheel_remove_args {
@@ -693,7 +723,7 @@ struct twheel_result {
 	__u32 reserved;
 };
 
-/* twheel_batch_args.flags: stop after the first command that fails. */
+/* twheel_batch_args.flags */
 #define TWHEEL_BATCH_STOP	(1U << 0)
 
 /**
@@ -702,7 +732,7 @@ struct twheel_result {
  * @results: address of an array of struct twheel_result, or 0. The batch ends early where
  *	it is not writable.
  * @nr: number of entries in each array, 1 to TWHEEL_MAX_BATCH
- * @flags: TWHEEL_BATCH_*
+ * @flags: TWHEEL_BATCH_STOP: stop after the first command that fails
  * @command_size: size of an entry in @commands
  * @result_size: size of an entry in @results; 0 without results
  * @done: out: number of executed commands, starting with the first
@@ -731,7 +761,7 @@ enum twheel_reason {
 	TWHEEL_REASON_CANCELLED	= 3,
 };
 
-/* twheel_event.flags: a period ended, and the operation continues. */
+/* twheel_event.flags */
 #define TWHEEL_EVENT_MORE	(1U << 0)
 
 /**
@@ -739,20 +769,27 @@ enum twheel_reason {
  * @id: the operation, which has ended unless TWHEEL_EVENT_MORE is set
  * @cookie: copied from struct twheel_add_args
  * @value: value of the signal or completion; otherwise 0
- * @deadline: deadline, a time of @clock in ns; TWHEEL_NEVER for none
- * @time: time of the end on @clock in ns; not before @deadline if the operation
- *	expired
+ * @deadline: deadline, a time of @clock in ns; TWHEEL_NEVER for none. For a period, the last
+ *	deadline that has passed.
+ * @time: time of the end, or at which the end of the period was detected, on @clock in ns.
+ *	If the operation expired, it is not before @deadline, even if the wall clock has been
+ *	set back.
  * @reason: one of enum twheel_reason; TWHEEL_REASON_EXPIRED for a period
- * @flags: TWHEEL_EVENT_*
+ * @flags: TWHEEL_EVENT_MORE: a period ended, and the operation continues. Without this flag
+ *	the event is the last one of the operation.
  * @error: 0 or the negative error number of a completion; -ECANCELED if the
  *	clock was set
  * @clock: clock of the operation
- * @expirations: number of deadlines that have passed since the previous event
+ * @expirations: number of deadlines that have passed since the previous event: 1 if the
+ *	operation expired, more if periods passed before the event was read, 0 if it ended in
+ *	another way and all passed deadlines have been reported
  * @satisfied: a bit for each satisfied key at the end, see struct twheel_watch_spec.
  *	Conditions that do not count signals satisfy no key.
  * @missing: number of keys that were still to be satisfied; with TWHEEL_COND_SUM
- *	the missing amount. With TWHEEL_EVENT_MORE both are 0.
- * @spare: zero now
+ *	the missing amount. With TWHEEL_EVENT_MORE both are 0. An operation with a quorum of
+ *	2 that expires after one of its keys was satisfied has 1 here, and @satisfied has the
+ *	bit of that key.
+ * @spare: zero now; ignore it
  *
  * 128 bytes are two cache lines, and a page has a whole number of events.
  */
