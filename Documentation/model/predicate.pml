@@ -135,7 +135,7 @@ proctype signaller(byte key)
 	bool found;
 
 	changed[key] = true;
-	/* The bucket is locked, see order.pml. A linked operation is not freed. */
+	/* The bucket is locked, see watch-signal.litmus. A linked operation is not freed. */
 	atomic {
 		found = linked[key];
 #ifdef HOLD_AFTER_LOOKUP
