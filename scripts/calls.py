@@ -153,19 +153,24 @@ def man_text(text):
 
 def man_errors(names):
     def text(error):
-        """One paragraph for each call, or one without a name if all calls have it."""
-        texts = {call: text_of(call, error)[0] for call in names if error in errors(call)}
-        if len(texts) == len(names) and len(set(texts.values())) == 1:
-            return man_text(texts[names[0]])
-        return "\n.br\n".join(rf".BR {function(call)} ():" + "\n" + man_text(body)
-                              for call, body in texts.items())
+        """A paragraph for the calls with the same text, without their names if all calls have it."""
+        calls = {}
+        for call in names:
+            if error in errors(call):
+                calls.setdefault(text_of(call, error)[0], []).append(call)
+        if list(calls.values()) == [names]:
+            return man_text(next(iter(calls)))
+        return "\n.br\n".join(
+            f""".BR {' "(), " '.join(map(function, found))} "():"\n{man_text(body)}"""
+            for body, found in calls.items())
 
-    return "".join(f".TP\n.B {', '.join(group)}\n{body}\n"
-                   for group, body in grouped(names, text))
+    yield from (f".TP\n.B {', '.join(group)}\n{body}\n" for group, body in grouped(names, text))
+    if not {"every_ioctl", "command", "uring"} & set(names):
+        yield ".PP\nFor errors common to all calls, see\n.BR libtwheel (7).\n"
 
 
 def man(path):
-    return re.sub(r'^\.\\" ERRORS (.*)\n', lambda line: man_errors(line[1].split()),
+    return re.sub(r'^\.\\" ERRORS (.*)\n', lambda line: "".join(man_errors(line[1].split())),
                   pathlib.Path(path).read_text(), flags=re.M)
 
 

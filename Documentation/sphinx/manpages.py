@@ -2,13 +2,34 @@
 """
 Sphinx extension: adds the manual pages in the folder `manpages_source` to the site, as
 man/NAME.SECTION.html, with the errors of the calls.  mandoc converts them. Other pages refer
-to them by :manpage:.
+to them by :manpage:, and the directive `manual-pages` lists them.
 """
 import pathlib
 import re
 import subprocess
 
 import calls
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+
+class ManualPages(SphinxDirective):
+    """A definition list of the pages, with the names that each describes."""
+
+    def lines(self):
+        for path in sorted(pathlib.Path(self.config.manpages_source).glob("*.[1-8]")):
+            if not path.is_symlink():
+                self.env.note_dependency(str(path))
+                names, text = re.search(r"^\.SH NAME\n(.*) \\- (.*)$", path.read_text(), re.M).groups()
+                section = path.suffix[1:]
+                yield ", ".join(f":manpage:`{name}({section})`" for name in names.split(", "))
+                yield f"    {text}"
+
+    def run(self):
+        parsed = nodes.Element()
+        self.state.nested_parse(StringList(list(self.lines()), ""), 0, parsed)
+        return parsed.children
 
 
 def html_of(path):
@@ -51,4 +72,5 @@ def pages(app):
 def setup(app):
     app.add_config_value("manpages_source", "", "html")
     app.connect("html-collect-pages", pages)
+    app.add_directive("manual-pages", ManualPages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
