@@ -22,9 +22,6 @@ LIST = TOP / "Documentation/calls.toml"
 with LIST.open("rb") as file:
     CALLS = tomllib.load(file)
 IOCTLS = [call for call in CALLS if call.isupper()]
-for call, key in itertools.product(IOCTLS, ("mode", "known")):
-    if key not in CALLS[call]:
-        sys.exit(f"{LIST.name}: {call} has no {key!r}")
 
 # The functions of the library that are not named after their call.
 FUNCTIONS = {"BATCH": "twheel_batch_submit", "open": "twheel_open", "read": "twheel_read_events",
@@ -114,6 +111,20 @@ class Layout:
         """_IOWR() of the magic number, the call and the structure."""
         return (3 << 30 | self.size(f"struct twheel_{call.lower()}_args")[0] << 16 |
                 self.constants["TWHEEL_IOC_MAGIC"] << 8 | self.constants[f"TWHEEL_CALL_{call}"])
+
+
+def add_defaults():
+    layout = Layout()
+    for call in IOCTLS:
+        row = CALLS[call]
+        row.setdefault("mode", "write")
+        row.setdefault("ring", row.get("batch", False))
+        fields = [field[0] for field in layout.fields(f"twheel_{call.lower()}_args")]
+        row["known"] = {field: 0 for field in fields if field in ("flags", "reserved")} | \
+            row.get("known", {})
+
+
+add_defaults()
 
 
 def rst_fields(layout, struct):
