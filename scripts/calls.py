@@ -114,6 +114,7 @@ class Layout:
 
 
 def add_defaults():
+    """Set the properties that the list has by default."""
     layout = Layout()
     for call in IOCTLS:
         row = CALLS[call]

@@ -257,7 +257,7 @@ init {
 		MUST(counts_right, state != PENDING || missing == need[0] + need[1]);
 		MUST(nothing_missed, state != PENDING || !ALL_SIGNALLED)
 	}
-	/* Nobody else has a reference; a pending operation has one of its own. */
+	/* There is no other reference; a pending operation has one of its own. */
 	if
 	:: state == PENDING -> end_op()
 	:: else

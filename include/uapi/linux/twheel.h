@@ -370,7 +370,7 @@ struct twheel_drain_args {
  *
  * The ioctl returns a descriptor for read() and poll(), without TWHEEL_IOC_* calls. All
  * descriptors of a queue share it, and each event goes to one of them. Queues are
- * independent: each has its own limit, and one that nobody reads does not stop the
+ * independent: each has its own limit, and one without a reader does not stop the
  * others. Since the descriptor takes the events of all users, the file has to be open
  * for reading and writing.
  */
