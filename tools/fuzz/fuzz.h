@@ -199,12 +199,6 @@ struct trial {
 	bool in_batch;
 };
 
-/* Counts for each kind of step */
-struct count {
-	unsigned long ok;
-	unsigned long failed;
-};
-
 struct options {
 	unsigned int seconds;
 	unsigned int workers;
@@ -374,7 +368,9 @@ void cookie_refused(__u64 cookie);
 bool cookie_ended(__u64 cookie);
 bool cookie_was_refused(__u64 cookie);
 void count_step(unsigned int kind, bool ok);
-struct count step_count(unsigned int kind);
+unsigned long nr_calls(void);
+void tell_counts(void);
+void tell_steps(const struct step *step, unsigned int nr);
 void count_event(void);
 unsigned long nr_events(void);
 void failed(struct thread *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -125,16 +125,6 @@ static int set_up(void)
 	return 0;
 }
 
-static unsigned long nr_calls(void)
-{
-	unsigned long total = 0;
-	unsigned int kind;
-
-	for (kind = 0; kind < NR_KINDS; kind++)
-		total += step_count(kind).ok + step_count(kind).failed;
-	return total;
-}
-
 static void progress(__u64 since)
 {
 	printf("twheel_fuzz: %llu s: %lu calls, %lu events, %lu PCs, %lu kept, %lu wrong\n",
@@ -177,19 +167,6 @@ static void close_mailboxes(void)
 	for (i = 0; i < 2; i++) {
 		close(mailbox(i)[0]);
 		close(mailbox(i)[1]);
-	}
-}
-
-static void tell_counts(void)
-{
-	unsigned int kind;
-
-	for (kind = 0; kind < NR_KINDS; kind++) {
-		struct count count = step_count(kind);
-
-		if (count.ok || count.failed)
-			printf("  %-14s %9lu done %9lu refused\n", kind_name(kind), count.ok,
-			       count.failed);
 	}
 }
 

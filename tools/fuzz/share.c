@@ -23,6 +23,12 @@
 #define MAX_PRINTED	20	/* failures printed with all details */
 #define NR_MAILBOXES	2
 
+/* Counts for each kind of step */
+struct count {
+	unsigned long ok;
+	unsigned long failed;
+};
+
 static struct share {
 	unsigned long next_cookie;
 	unsigned long failures;
@@ -127,9 +133,27 @@ void count_step(unsigned int kind, bool ok)
 	__atomic_add_fetch(ok ? &count->ok : &count->failed, 1, __ATOMIC_RELAXED);
 }
 
-struct count step_count(unsigned int kind)
+unsigned long nr_calls(void)
 {
-	return share->counts[kind];
+	unsigned long total = 0;
+	unsigned int kind;
+
+	for (kind = 0; kind < NR_KINDS; kind++)
+		total += share->counts[kind].ok + share->counts[kind].failed;
+	return total;
+}
+
+void tell_counts(void)
+{
+	unsigned int kind;
+
+	for (kind = 0; kind < NR_KINDS; kind++) {
+		const struct count *count = &share->counts[kind];
+
+		if (count->ok || count->failed)
+			printf("  %-14s %9lu done %9lu refused\n", kind_name(kind), count->ok,
+			       count->failed);
+	}
 }
 
 void count_event(void)
@@ -142,19 +166,25 @@ unsigned long nr_events(void)
 	return share->events;
 }
 
-static void tell_sequence(const struct thread *t)
+void tell_steps(const struct step *step, unsigned int nr)
 {
-	unsigned int i, at = t->step - t->now.steps;
-
-	for (i = 0; i < t->now.nr && i <= at; i++) {
-		const struct step *step = &t->now.steps[i];
+	for (; nr; step++, nr--) {
 		const __u8 *arg = step->arg;
 
-		printf("  %s slot %u place %u oddity %u arg %u %u %u %u %u %u %u %u seed %x\n",
-		       kind_name(step->kind), step->slot, step->place, step->oddity,
-		       arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], arg[6], arg[7],
-		       step->seed);
+		printf("  %-12s slot %u place %u oddity %-3u seed %08x",
+		       kind_name(step->kind), step->slot % NR_SLOTS, step->place % NR_PLACES,
+		       step->oddity, step->seed);
+		printf(" arg %u %u %u %u %u %u %u %u\n", arg[0], arg[1], arg[2], arg[3],
+		       arg[4], arg[5], arg[6], arg[7]);
 	}
+}
+
+/* The steps up to the current one; all if that is a copy. */
+static void tell_sequence(const struct thread *t)
+{
+	size_t at = t->step - t->now.steps;
+
+	tell_steps(t->now.steps, at < t->now.nr ? at + 1 : t->now.nr);
 }
 
 /* Print a failure, with the current sequence of @t, if any. */

@@ -6,11 +6,11 @@
  * An input is a header and steps, each of which selects its thread. Threads of two or more users,
  * some in their own time namespaces, or all in a user namespace, run their steps concurrently on
  * shared files. At the end all files are closed and all names removed, and the next input uses the
- * same module:
- * nothing may be left of this one.
+ * same module: nothing may be left of this one.
  *
- * The interleaving of threads is not controlled, so an input that failed by a race may have
- * to be replayed many times. libFuzzer runs in a child process; the parent reports its exit.
+ * The options are those of libFuzzer. A file is an input to be replayed: its steps are printed. The
+ * interleaving of threads is not controlled, so an input that failed by a race may have to be
+ * replayed many times.
  */
 #include <assert.h>
 #include <glob.h>
@@ -19,9 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define RIG_USER_CALLS
 #include "user.h"
@@ -34,8 +32,8 @@
 #define PATIENCE_MS	20000
 #define TIME_OFFSET	(50 * (long long)SEC)	/* of a time namespace */
 #define NO_THREAD		7
-#define EXIT_WRONG	77
-#define TRASH_NAMES	64
+#define ROUNDS		"100"	/* of a replay */
+#define MAX_SEEDS	16
 
 /* The first bytes of an input. */
 struct header {
@@ -53,29 +51,18 @@ struct plan {
 	struct sequence sequences[NR_THREADS];
 };
 
-/* Memory shared by the parent and its child */
-static struct report {
-	unsigned long inputs;
-	unsigned long edges;
-	unsigned long all_edges;
-	size_t size;		/* of the current input */
-	__u8 input[MAX_INPUT];
-	bool reached[1 << 17];
-} *report;
-
 static_assert(NR_THREADS <= 4, "a bit for each in the header");
 
 struct options options = { .clock = true };
 
-static struct settings {
-	unsigned long seconds;
-	unsigned long seed;
-	unsigned long rounds;	/* of a replay */
-	unsigned int threads;	/* maximum number of threads of an input */
-	const char *corpus;
-	const char *failures;
-	bool minimize;
-} settings = { .seconds = 60, .rounds = 100, .threads = NR_THREADS, .failures = "." };
+/* The stored inputs have failed in the past, most of them by races: they are replayed. */
+static struct seed {
+	size_t size;
+	__u8 data[MAX_INPUT];
+} seeds[MAX_SEEDS];
+static unsigned int nr_seeds;
+
+static unsigned long nr_inputs;
 
 /* Inputs */
 
@@ -97,7 +84,7 @@ static void decode(struct plan *plan, const __u8 *data, size_t size)
 		return;
 	memcpy(&plan->header, data, sizeof(plan->header));
 	plan->names = plan->header.threads / 16 % NR_NAMES;
-	threads = plan->header.threads % settings.threads + 1;
+	threads = plan->header.threads % NR_THREADS + 1;
 	plan->header.threads = threads;
 	data += sizeof(plan->header);
 	size -= sizeof(plan->header);
@@ -161,7 +148,7 @@ static long long offset_of(const struct header *header, unsigned int thread)
 static void show_plan(const struct plan *plan)
 {
 	const struct header *header = &plan->header;
-	unsigned int i, at;
+	unsigned int i;
 
 	printf("%u named purgatories%s\n", plan->names,
 	       namespace_of(header) ? ", in a user namespace" : "");
@@ -169,16 +156,7 @@ static void show_plan(const struct plan *plan)
 		printf("thread %u, user %u%s%s:\n", i, user_of(header, i),
 		       offset_of(header, i) ? ", in a time namespace" : "",
 		       header->killed == i ? ", killed" : "");
-		for (at = 0; at < plan->sequences[i].nr; at++) {
-			const struct step *step = &plan->sequences[i].steps[at];
-			const __u8 *arg = step->arg;
-
-			printf("  %-12s slot %u place %u oddity %-3u seed %08x",
-			       kind_name(step->kind), step->slot % NR_SLOTS,
-			       step->place % NR_PLACES, step->oddity, step->seed);
-			printf(" arg %u %u %u %u %u %u %u %u\n", arg[0], arg[1], arg[2], arg[3],
-			       arg[4], arg[5], arg[6], arg[7]);
-		}
+		tell_steps(plan->sequences[i].steps, plan->sequences[i].nr);
 	}
 }
 
@@ -274,6 +252,14 @@ size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t space, unsigned i
 	struct random random = { .state = seed };
 	unsigned int i;
 
+	if (nr_seeds && !random_below(&random, 8)) {
+		const struct seed *stored = &seeds[random_below(&random, nr_seeds)];
+
+		if (stored->size <= space) {
+			memcpy(data, stored->data, stored->size);
+			return stored->size;
+		}
+	}
 	decode(&plan, data, size);
 	if (size <= sizeof(plan.header) || !random_below(&random, 8)) {
 		new_plan(&random, &plan);
@@ -377,7 +363,7 @@ static void give_up(void)
 	for (i = 0; i < NR_THREADS; i++)
 		if (!child->threads[i].done)
 			failed(&child->threads[i], "thread %u does not finish", i);
-	_exit(EXIT_WRONG);
+	abort();
 }
 
 /* Blocking calls are interrupted after some time. */
@@ -476,24 +462,6 @@ static void start(const struct plan *plan)
 
 /* End of an input */
 
-static void remove_names(void)
-{
-	struct twheel_remove_args args;
-	char name[64];
-	int i, fd = user_open("/dev/twheel-control", O_RDWR);
-
-	for (i = 0; i < TRASH_NAMES && user_find_name(name, sizeof(name)); i++) {
-		memset(&args, 0, sizeof(args));
-		args.flags = TWHEEL_REMOVE_FORCE;
-		memcpy(args.name, name, strnlen(name, sizeof(args.name) - 1));
-		if (user_ioctl(fd, TWHEEL_IOC_REMOVE, &args))
-			failed(NULL, "removing %s at the end: %s", name, strerror(errno));
-	}
-	if (i == TRASH_NAMES)
-		failed(NULL, "too many named purgatories");
-	user_close(fd);
-}
-
 /* The module frees some objects with a delay. */
 static void check_left(void)
 {
@@ -521,51 +489,11 @@ static void finish(const struct header *header)
 		if (!(child->slots[i].gen & 1))
 			settle(&child->threads[0], &child->slots[i]);
 	user_exit_files();
-	remove_names();
+	if (!user_remove_names())
+		failed(NULL, "removing a name at the end: %s", strerror(errno));
 	if (header->seed & 2)
 		fuzz_state_hold(users, ARRAY_SIZE(users));
 	check_left();
-}
-
-/* Counters inserted by the compiler into the module, a byte for each edge */
-extern __u8 __start___sancov_cntrs[], __stop___sancov_cntrs[];
-
-static void count_edges(void)
-{
-	size_t i, nr = __stop___sancov_cntrs - __start___sancov_cntrs;
-
-	report->all_edges = nr;
-	for (i = 0; i < nr && i < ARRAY_SIZE(report->reached); i++) {
-		if (__start___sancov_cntrs[i] && !report->reached[i]) {
-			report->reached[i] = true;
-			report->edges++;
-		}
-	}
-}
-
-static unsigned long nr_calls(void)
-{
-	unsigned long total = 0;
-	unsigned int kind;
-
-	for (kind = 0; kind < NR_KINDS; kind++)
-		total += step_count(kind).ok + step_count(kind).failed;
-	return total;
-}
-
-static void progress(void)
-{
-	static __u64 since, next;
-	__u64 now = now_ns();
-
-	if (!since)
-		since = now;
-	if (now >= next && next)
-		printf("fuzz: %llu s: %lu calls, %lu events, %lu inputs, %lu edges\n",
-		       (now - since) / SEC, nr_calls(), nr_events(), report->inputs,
-		       report->edges);
-	if (now >= next)
-		next = now + 10 * SEC;
 }
 
 int LLVMFuzzerTestOneInput(const __u8 *data, size_t size);
@@ -574,27 +502,24 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	static struct plan plan;
 
 	decode(&plan, data, size);
-	report->size = size < sizeof(report->input) ? size : sizeof(report->input);
-	memcpy(report->input, data, report->size);
 	start(&plan);
 	disturb(&plan.header);
 	finish(&plan.header);
-	report->inputs++;
-	count_edges();
-	progress();
-	if (nr_failures() || rig_warnings())
-		_exit(EXIT_WRONG);
-	return 0;
+	nr_inputs++;
+	if (!nr_failures() && !rig_warnings())
+		return 0;
+	show_plan(&plan);
+	printf("fuzz: FAILURE: %lu wrong\n", nr_failures());
+	fflush(stdout);
+	abort();	/* libFuzzer saves the input. */
 }
 
-/* The process that runs libFuzzer */
-
-static void init_child(void)
+static void init(void)
 {
 	unsigned int i;
 
 	user_memory_init();
-	rig_start(CPUS, settings.seed);
+	rig_start(CPUS, now_ns());
 	/* Limits low enough to be reached by an input */
 	rig_param_set("twheel", "max_pending", 40);
 	rig_param_set("twheel", "max_shared_pending", 100);
@@ -603,7 +528,7 @@ static void init_child(void)
 	rig_param_set("twheel", "user_max_files", 12);
 	rig_param_set("twheel", "user_max_ops", 150);
 	child = calloc(1, sizeof(*child));
-	if (!child || corpus_init() || files_init() || rig_module_init("twheel"))
+	if (!child || share_init() || corpus_init() || files_init() || rig_module_init("twheel"))
 		exit(2);
 	fuzz_state_hold(users, ARRAY_SIZE(users));
 	for (i = 0; i < NR_THREADS; i++) {
@@ -617,9 +542,7 @@ static void init_child(void)
 	}
 }
 
-int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*run)(const __u8 *data, size_t size));
-
-static size_t load(const char *path, __u8 *data, size_t space)
+static size_t load(const char *path, __u8 *data)
 {
 	FILE *file = fopen(path, "r");
 	size_t size;
@@ -628,72 +551,38 @@ static size_t load(const char *path, __u8 *data, size_t space)
 		perror(path);
 		exit(2);
 	}
-	size = fread(data, 1, space, file);
+	size = fread(data, 1, MAX_INPUT, file);
 	fclose(file);
 	return size;
 }
 
-/*
- * The stored inputs have failed in the past, most of them by races: replay them for an eighth
- * of the time, and start with them.
- */
-static void try_seeds(const glob_t *found)
-{
-	__u64 end = now_ns() + settings.seconds * SEC / 8;
-	__u8 data[MAX_INPUT];
-	size_t i;
-
-	for (i = 0; now_ns() < end; i++) {
-		const char *path = found->gl_pathv[i % found->gl_pathc];
-
-		/* An input that hangs is a failure, as with -timeout below. */
-		alarm(25);
-		LLVMFuzzerTestOneInput(data, load(path, data, sizeof(data)));
-	}
-	alarm(0);
-}
-
-static void begin_with_seeds(char *list, size_t space)
+static void load_seeds(void)
 {
 	glob_t found;
-	size_t i, used = snprintf(list, space, "-seed_inputs=");
 
 	if (glob(FUZZ_INPUTS "/*", 0, NULL, &found))
 		return;
-	for (i = 0; i < found.gl_pathc && used < space; i++)
-		used += snprintf(list + used, space - used, "%s%s", i ? "," : "",
-				 found.gl_pathv[i]);
-	try_seeds(&found);
+	for (; nr_seeds < found.gl_pathc && nr_seeds < MAX_SEEDS; nr_seeds++)
+		seeds[nr_seeds].size = load(found.gl_pathv[nr_seeds], seeds[nr_seeds].data);
 	globfree(&found);
 }
 
-static void run_driver(void)
+/* Return: true if an argument is a file, an input to be replayed. Print its steps. */
+static bool show_files(char **argv)
 {
-	static char seeds[1 << 16];
-	char seconds[64], seed[64], length[64];
-	char *list[] = { "fuzz", seconds, seed, length, seeds, "-timeout=25", "-rss_limit_mb=0",
-			 "-detect_leaks=0", "-exact_artifact_path=/dev/null", "-len_control=0",
-			 "-handle_term=0", "-handle_int=0", "-verbosity=0", "-print_funcs=0",
-			 (char *)settings.corpus, NULL };
-	int argc = ARRAY_SIZE(list) - 1 - !settings.corpus;
-	char **argv = list;
-
-	begin_with_seeds(seeds, sizeof(seeds));
-	snprintf(seconds, sizeof(seconds), "-max_total_time=%lu",
-		 settings.seconds - settings.seconds / 8);
-	snprintf(seed, sizeof(seed), "-seed=%lu", settings.seed % 0xffffffff);
-	snprintf(length, sizeof(length), "-max_len=%zu", MAX_INPUT);
-	exit(LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput));
-}
-
-static void replay(const char *path)
-{
+	static struct plan plan;
 	__u8 data[MAX_INPUT];
-	size_t size = load(path, data, sizeof(data));
-	unsigned long round;
+	bool found = false;
+	struct stat st;
 
-	for (round = 0; round < settings.rounds; round++)
-		LLVMFuzzerTestOneInput(data, size);
+	for (; *argv; argv++) {
+		if (stat(*argv, &st) || !S_ISREG(st.st_mode))
+			continue;
+		decode(&plan, data, load(*argv, data));
+		show_plan(&plan);
+		found = true;
+	}
+	return found;
 }
 
 /* The sanitizers must exit at their first report, as libFuzzer expects. */
@@ -709,212 +598,43 @@ const char *__asan_default_options(void)
 	return "detect_leaks=0:detect_stack_use_after_return=0";
 }
 
-/* The parent process */
-
-static void save_input(void)
-{
-	char path[4096];
-	__u64 hash = 0xcbf29ce484222325ULL;
-	FILE *file;
-	size_t i;
-
-	for (i = 0; i < report->size; i++)
-		hash = (hash ^ report->input[i]) * 0x100000001b3ULL;
-	snprintf(path, sizeof(path), "%s/fuzz-%016llx", settings.failures, hash);
-	file = fopen(path, "w");
-	if (!file || fwrite(report->input, 1, report->size, file) != report->size)
-		perror(path);
-	else
-		printf("fuzz: the input is in %s\n", path);
-	if (file)
-		fclose(file);
-}
-
 /* Programs have no rings here; ring.c of the rig has some. */
 void step_ring(struct thread *t)
 {
 	count_step(t->step->kind, false);
 }
 
-static void show_counts(void)
+static void report(void)
 {
-	unsigned int kind;
-
-	for (kind = 0; kind < NR_KINDS; kind++) {
-		struct count count = step_count(kind);
-
-		if (count.ok || count.failed)
-			printf("  %-14s %9lu done %9lu refused\n", kind_name(kind), count.ok,
-			       count.failed);
-	}
+	if (!nr_inputs)
+		return;
+	tell_counts();
+	printf("fuzz: SUCCESS: %lu calls, %lu events, %lu inputs\n", nr_calls(), nr_events(),
+	       nr_inputs);
 }
 
-static int verdict(int status, bool fuzzed, __u64 since)
-{
-	bool bad = !WIFEXITED(status) || WEXITSTATUS(status);
-	static struct plan plan;
+int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*run)(const __u8 *data, size_t size));
 
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 2 && !report->size)
-		return 2;
-	if (WIFSIGNALED(status))
-		printf("fuzz: the process was ended by signal %d\n", WTERMSIG(status));
-	if (bad && report->size) {
-		decode(&plan, report->input, report->size);
-		show_plan(&plan);
-		if (fuzzed)
-			save_input();
-	}
-	show_counts();
-	printf("fuzz: %s: %lu calls, %lu events, %lu inputs, %lu of %lu edges, %llu s, seed=%lu\n",
-	       bad ? "FAILURE" : "SUCCESS", nr_calls(), nr_events(), report->inputs,
-	       report->edges, report->all_edges, (now_ns() - since) / SEC, settings.seed);
-	return bad;
-}
-
-/* Return: true if @plan fails in one of the rounds. */
-static bool fails(const struct plan *plan)
-{
-	__u8 data[MAX_INPUT];
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		size_t size = encode(plan, data, sizeof(data));
-
-		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
-			_exit(2);
-		share_init();
-		init_child();
-		for (unsigned long round = 0; round < settings.rounds; round++)
-			LLVMFuzzerTestOneInput(data, size);
-		_exit(0);
-	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid &&
-	       (!WIFEXITED(status) || WEXITSTATUS(status));
-}
-
-/* Remove each step that is not needed for the failure. */
-static void minimize(struct plan *plan)
-{
-	unsigned int i, at;
-	struct plan less;
-
-	for (i = 0; i < plan->header.threads; i++) {
-		less = *plan;
-		less.sequences[i].nr = 0;
-		if (fails(&less))
-			*plan = less;
-		for (at = plan->sequences[i].nr; at--;) {
-			struct sequence *sequence = &less.sequences[i];
-
-			less = *plan;
-			sequence->nr--;
-			memmove(&sequence->steps[at], &sequence->steps[at + 1],
-				(sequence->nr - at) * sizeof(struct step));
-			if (fails(&less))
-				*plan = less;
-		}
-	}
-}
-
-static int minimize_file(const char *path)
-{
-	static struct plan plan;
-	__u8 data[MAX_INPUT];
-
-	decode(&plan, data, load(path, data, sizeof(data)));
-	report = share_alloc(sizeof(*report));
-	if (!report || !fails(&plan)) {
-		printf("fuzz: %s does not fail in %lu rounds\n", path, settings.rounds);
-		return 2;
-	}
-	minimize(&plan);
-	show_plan(&plan);
-	report->size = encode(&plan, report->input, sizeof(report->input));
-	save_input();
-	return 0;
-}
-
-static void usage(int status)
-{
-	fprintf(status ? stderr : stdout,
-		"usage: fuzz [-s SECONDS] [-S SEED] [-t THREADS] [-c FOLDER] [-o FOLDER]\n"
-		"       fuzz [-r ROUNDS] [-m] FILE...\n"
-		"  -t  maximum number of threads of an input, up to %u\n"
-		"  -c  folder for inputs, kept from one run to the next\n"
-		"  -o  folder for inputs that fail\n"
-		"  -r  number of replays of each FILE\n"
-		"  -m  reduce FILE to the steps required for its failure\n", NR_THREADS);
-	exit(status);
-}
-
-static void parse(int argc, char **argv)
-{
-	int option;
-
-	settings.seed = now_ns() % 1000000007;
-	while ((option = getopt(argc, argv, "s:S:t:c:o:r:mh")) != -1) {
-		switch (option) {
-		case 's':
-			settings.seconds = strtoul(optarg, NULL, 0);
-			break;
-		case 'S':
-			settings.seed = strtoul(optarg, NULL, 0);
-			break;
-		case 't':
-			settings.threads = strtoul(optarg, NULL, 0);
-			break;
-		case 'c':
-			settings.corpus = optarg;
-			break;
-		case 'o':
-			settings.failures = optarg;
-			break;
-		case 'r':
-			settings.rounds = strtoul(optarg, NULL, 0);
-			break;
-		case 'm':
-			settings.minimize = true;
-			break;
-		case 'h':
-			usage(0);
-			break;
-		default:
-			usage(2);
-		}
-	}
-}
-
+/* The options of the user come after these defaults, and override them. */
 int main(int argc, char **argv)
 {
-	__u64 since = now_ns();
-	int status, i;
-	pid_t pid;
+	static char length[64];
+	char *defaults[] = { argv[0], length, "-timeout=25", "-rss_limit_mb=0", "-detect_leaks=0",
+			     "-len_control=0", "-handle_term=0", "-handle_int=0", "-verbosity=0",
+			     "-print_funcs=0", "-max_total_time=60" };
+	unsigned int nr = ARRAY_SIZE(defaults);
+	char **list = calloc(nr + argc, sizeof(*list));
 
-	parse(argc, argv);
-	if (!settings.threads || settings.threads > NR_THREADS)
-		usage(2);
-	if (settings.minimize && optind < argc)
-		return minimize_file(argv[optind]);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	report = share_alloc(sizeof(*report));
-	if (!report || share_init())
-		return 2;
-	printf("fuzz: seed=%lu\n", settings.seed);
-	pid = fork();
-	if (!pid) {
-		/* A hung child must not outlive a time limit. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		init_child();
-		if (optind == argc)
-			run_driver();
-		for (i = optind; i < argc; i++)
-			replay(argv[i]);
-		_exit(0);
-	}
-	if (pid < 0 || waitpid(pid, &status, 0) != pid)
-		return 2;
-	return verdict(status, optind == argc, since);
+	snprintf(length, sizeof(length), "-max_len=%zu", MAX_INPUT);
+	memcpy(list, defaults, sizeof(defaults));
+	memcpy(list + nr, argv + 1, argc * sizeof(*list));
+	if (show_files(argv + 1))
+		list[nr - 1] = "-runs=" ROUNDS;
+	else
+		load_seeds();
+	init();
+	atexit(report);
+	argc += nr - 1;
+	return LLVMFuzzerRunDriver(&argc, &list, LLVMFuzzerTestOneInput);
 }

@@ -22,7 +22,6 @@
 
 #define CPUS		3
 #define SKIPPED		4	/* KSFT_SKIP of the harness */
-#define MAX_NAMES	1000
 
 struct start {
 	void *(*fn)(void *arg);
@@ -117,27 +116,13 @@ pid_t selftest_fork(void)
 	return fork();
 }
 
-static void remove_names(void)
-{
-	int fd = user_open("/dev/twheel-control", O_RDWR), nr;
-
-	for (nr = 0; nr < MAX_NAMES; nr++) {
-		struct twheel_remove_args args = { .flags = TWHEEL_REMOVE_FORCE };
-
-		if (!user_find_name(args.name, sizeof(args.name)))
-			break;
-		user_ioctl(fd, TWHEEL_IOC_REMOVE, &args);
-	}
-	user_close(fd);
-}
-
 _Noreturn void selftest_exit(int status)
 {
 	if (started) {
 		uid = 0;
 		enter();
 		user_exit_files();
-		remove_names();
+		user_remove_names();
 		rig_module_exit("twheel");
 		if (rig_verdict())
 			status = 1;
@@ -250,7 +235,7 @@ FILE *selftest_fopen(const char *path, const char *mode)
 DIR *selftest_opendir(const char *path)
 {
 	if (started)
-		remove_names();
+		user_remove_names();
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
  * handler is consumed, a fatal one ends the thread.
  */
 #define _GNU_SOURCE
+#include <linux/twheel.h>
 #include <rig/fs.h>
 #include <rig/time.h>
 #include <stdio.h>
@@ -531,12 +532,18 @@ int user_clock_settime(clockid_t clock, const struct timespec *to)
 	return clock == CLOCK_REALTIME ? do_settimeofday64(&time) : not_there();
 }
 
-bool user_find_name(char *name, size_t size)
+bool user_remove_names(void)
 {
+	int fd = user_open("/dev/twheel-control", O_RDWR), err = 0;
 	char node[64];
 
-	if (!rig_node_name(node, sizeof(node)) || strncmp(node, "twheel-", 7))
-		return false;
-	strscpy(name, node + 7, size);
-	return true;
+	/* The name follows "twheel-". */
+	while (!err && rig_node_name(node, sizeof(node))) {
+		struct twheel_remove_args args = { .flags = TWHEEL_REMOVE_FORCE };
+
+		strscpy(args.name, node + 7, sizeof(args.name));
+		err = user_ioctl(fd, TWHEEL_IOC_REMOVE, &args);
+	}
+	user_close(fd);
+	return !err;
 }

@@ -86,8 +86,8 @@ void user_signal(pthread_t thread, bool fatal);
 /* Close all descriptors of the rig, as on exit of a process. */
 void user_exit_files(void);
 
-/* The name of an existing named purgatory. Return: false if there is none. */
-bool user_find_name(char *name, size_t size);
+/* Remove all named purgatories. Return: false if one cannot be removed. */
+bool user_remove_names(void);
 
 /* Declared in rig.h and module.h */
 void rig_start(unsigned int cpus, unsigned long long seed);
