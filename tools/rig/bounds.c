@@ -14,12 +14,8 @@
  * them only, and no thread visits many without dropping the lock of the wait queue.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <linux/twheel.h>
-#include <rig/fs.h>
-
-#include "rig.h"
+#include "program.h"
 
 /* One chunk of a signal, see SIGNAL_OPS */
 #define OPS	16
@@ -43,25 +39,12 @@
 
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 static struct file *file;
-static unsigned int steps, frees, failures;
-
-static void expect(bool good, const char *message, unsigned long nr)
-{
-	if (good)
-		return;
-	printf("bounds: FAILURE: %s: %lu\n", message, nr);
-	failures++;
-}
+static unsigned int steps, frees;
 
 static void add(u32 nr_keys)
 {
-	struct twheel_add_args args = {
-		.condition = nr_keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
-		.deadline = nr_keys ? TWHEEL_NEVER : 3600 * NSEC_PER_SEC,
-		.nr_keys = nr_keys,
-		.key_size = nr_keys ? sizeof(*specs) : 0,
-		.keys = nr_keys ? (uintptr_t)specs : 0,
-	};
+	struct twheel_add_args args = program_add_args(nr_keys ? TWHEEL_NEVER :
+						       3600 * NSEC_PER_SEC, specs, nr_keys);
 	struct twheel_complete_args complete = { };
 	long err = rig_ioctl(file, TWHEEL_IOC_ADD, &args);
 
@@ -69,7 +52,7 @@ static void add(u32 nr_keys)
 		complete.id = args.id;
 		err = rig_ioctl(file, TWHEEL_IOC_COMPLETE, &complete);
 	}
-	expect(!err, "the add failed", -err);
+	expect(!err, "the add failed: %ld", err);
 }
 
 static void check_signal(void)
@@ -82,8 +65,8 @@ static void check_signal(void)
 		add(TWHEEL_MAX_KEYS);
 	before = rig_prefetches;
 	expect(!rig_ioctl(file, TWHEEL_IOC_SIGNAL, &args) && args.completed == OPS,
-	       "operations completed", args.completed);
-	expect(rig_prefetches - before <= MAX_PREFETCHES, "prefetches in a chunk of a signal",
+	       "%u operations completed", args.completed);
+	expect(rig_prefetches - before <= MAX_PREFETCHES, "%lu prefetches in a chunk of a signal",
 	       rig_prefetches - before);
 }
 
@@ -106,10 +89,10 @@ static void check_query(void)
 	for (i = 0; i < EVENTS; i++)
 		add(0);
 	rig_at_resched = end_more;
-	expect(!rig_ioctl(file, TWHEEL_IOC_QUERY, &query), "the query failed", 0);
+	expect(!rig_ioctl(file, TWHEEL_IOC_QUERY, &query), "the query failed");
 	rig_at_resched = NULL;
-	expect(steps <= MAX_STEPS, "steps of a query", steps);
-	expect(query.unread >= EVENTS + OPS, "unread events", query.unread);
+	expect(steps <= MAX_STEPS, "%u steps of a query", steps);
+	expect(query.unread >= EVENTS + OPS, "%llu unread events", query.unread);
 }
 
 static struct wait_queue_entry waiters[WAITERS];
@@ -153,7 +136,8 @@ static void end_one(void)
 	own_visits = 0;
 	event++;
 	add(0);
-	expect(own_visits <= MAX_DIRECT, "visits of the thread that ends an operation", own_visits);
+	expect(own_visits <= MAX_DIRECT, "%u visits of the thread that ends an operation",
+	       own_visits);
 	rig_settle();
 }
 
@@ -174,10 +158,10 @@ static void check_waiters(unsigned int nr, bool exclusive)
 	atomic_set(&visits, 0);
 	rig_at_resched = end_hold;
 	end_one();
-	expect(atomic_read(&visits) >= (int)nr, "waiters visited", atomic_read(&visits));
+	expect(atomic_read(&visits) >= (int)nr, "%d waiters visited", atomic_read(&visits));
 	end_one();
 	rig_at_resched = NULL;
-	expect(longest_hold <= MAX_HOLD, "visits with the lock held", longest_hold);
+	expect(longest_hold <= MAX_HOLD, "%u visits with the lock held", longest_hold);
 	for (i = 0; i < nr; i++)
 		remove_wait_queue(queue, &waiters[i]);
 }
@@ -194,9 +178,7 @@ static void check_large(void)
 	struct file *other = file;
 	unsigned int i, key;
 
-	file = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
-	if (IS_ERR(file))
-		exit(1);
+	file = program_open("/dev/twheel");
 	rig_works_hold(true);
 	for (i = 0; i < LARGE; i++) {
 		for (key = 0; key < TWHEEL_MAX_KEYS; key++)
@@ -204,13 +186,13 @@ static void check_large(void)
 		add(TWHEEL_MAX_KEYS);
 	}
 	expect(!rig_ioctl(file, TWHEEL_IOC_COMPLETE_ALL, &args) && args.completed == LARGE,
-	       "operations completed", args.completed);
+	       "%u operations completed", args.completed);
 	read_all();
 	rig_at_resched = count_free;
 	rig_close(file);
 	rig_at_resched = NULL;
 	rig_works_hold(false);
-	expect(frees >= SEGMENTS, "times that a close lets other threads run", frees);
+	expect(frees >= SEGMENTS, "%u times that a close lets other threads run", frees);
 	file = other;
 }
 
@@ -218,7 +200,7 @@ static void check_large(void)
 static void check_close(void)
 {
 	read_all();
-	expect(!rig_fasync(file, true), "fasync", 0);
+	expect(!rig_fasync(file, true), "fasync");
 	rig_works_hold(true);
 	add(0);
 	rig_close(file);
@@ -232,12 +214,8 @@ int main(void)
 
 	for (i = 0; i < TWHEEL_MAX_KEYS; i++)
 		specs[i].key.v[0] = i;
-	rig_start(1, 1);
-	if (rig_module_init("twheel"))
-		return 1;
-	file = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
-	if (IS_ERR(file))
-		return 1;
+	program_start(1, 1);
+	file = program_open("/dev/twheel");
 	check_signal();
 	check_query();
 	for (nr = 1; nr <= WAITERS; nr *= 10) {
@@ -246,8 +224,7 @@ int main(void)
 	}
 	check_large();
 	check_close();
-	rig_module_exit("twheel");
-	if (rig_verdict() || failures)
+	if (program_end())
 		return 1;
 	printf("bounds: SUCCESS: %u steps of a query\n", steps);
 	return 0;

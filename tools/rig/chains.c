@@ -14,16 +14,13 @@
  *
  * Threads signal keys of their own while the table grows and shrinks, and find each of them.
  */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <linux/twheel.h>
-#include <rig/fs.h>
 #include <twheel/dev/file.h>
 #include <twheel/op/purgatory.h>
 
-#include "rig.h"
+#include "program.h"
 
 #define KEYS		40000
 #define OTHER_KEYS	200
@@ -43,8 +40,7 @@
 #define ROUNDS		20
 
 struct key_op {
-	struct twheel_op	op;
-	struct twheel_watch	watch;
+	struct program_op	op;
 	bool			pending;
 };
 
@@ -52,16 +48,7 @@ struct key_op {
 #define MAX_RESIZES	4
 
 static struct file *files[1 + MOST_OTHERS];
-static unsigned int failures;
 static u64 last_key;
-
-static void expect(bool good, const char *message, unsigned long nr)
-{
-	if (good)
-		return;
-	printf("chains: FAILURE: %s: %lu\n", message, nr);
-	failures++;
-}
 
 static unsigned int most_keys(struct twheel_keys *keys)
 {
@@ -84,10 +71,7 @@ static struct twheel_keys *keys_of(struct file *file)
 static void add(struct file *file, unsigned int nr)
 {
 	struct twheel_watch_spec spec = { };
-	struct twheel_add_args args = {
-		.condition = TWHEEL_COND_ANY, .deadline = TWHEEL_NEVER,
-		.nr_keys = 1, .key_size = sizeof(spec), .keys = (uintptr_t)&spec,
-	};
+	struct twheel_add_args args = program_add_args(TWHEEL_NEVER, &spec, 1);
 	struct twheel_watch_args watch = {
 		.nr_keys = 1, .key_size = sizeof(spec), .keys = (uintptr_t)&spec,
 	};
@@ -102,7 +86,7 @@ static void add(struct file *file, unsigned int nr)
 		spec.key.v[0] = ++last_key;
 		err = rig_ioctl(file, TWHEEL_IOC_WATCH, &watch);
 	}
-	expect(!err, "a call on the device failed", -err);
+	expect(!err, "a call on the device failed: %ld", err);
 }
 
 static void check_users(unsigned int nr_others)
@@ -112,9 +96,7 @@ static void check_users(unsigned int nr_others)
 	rig_works_hold(true);
 	for (i = 0; i <= nr_others; i++) {
 		rig_uid = 1000 + i;
-		files[i] = rig_open("/dev/twheel", O_RDWR);
-		if (IS_ERR(files[i]))
-			exit(1);
+		files[i] = program_open("/dev/twheel");
 	}
 	for (i = 1; i <= nr_others; i++) {
 		rig_uid = 1000 + i;
@@ -123,7 +105,7 @@ static void check_users(unsigned int nr_others)
 		add(files[0], KEYS / nr_others);
 		most = max(most, most_keys(keys_of(files[0])));
 	}
-	expect(most < MANY, "keys of a bucket on the device", most);
+	expect(most < MANY, "%u keys of a bucket on the device", most);
 	printf("chains: %u other users: at most %u keys of a bucket\n", nr_others, most);
 	for (i = 0; i <= nr_others; i++)
 		rig_close(files[i]);
@@ -151,9 +133,7 @@ static void check_resizes(void)
 	WRITE_ONCE(paused, true);
 	rig_at_resched = pause_work;
 	for (i = 0; i < 2 * MAX_RESIZES; i++) {
-		files[i] = rig_open("/dev/twheel", O_RDWR);
-		if (IS_ERR(files[i]))
-			exit(1);
+		files[i] = program_open("/dev/twheel");
 		signal.key.v[0] = last_key;
 		add(files[i], KEYS / 10);
 		while (signal.key.v[0]++ < last_key)
@@ -162,7 +142,7 @@ static void check_resizes(void)
 			msleep(1);
 	}
 	msleep(50);
-	expect(rig_works_most == MAX_RESIZES, "work items at once", rig_works_most);
+	expect(rig_works_most == MAX_RESIZES, "%u work items at once", rig_works_most);
 	WRITE_ONCE(paused, false);
 	for (i = 0; i < 2 * MAX_RESIZES; i++)
 		rig_close(files[i]);
@@ -170,35 +150,11 @@ static void check_resizes(void)
 	rig_at_resched = NULL;
 }
 
-static void op_ended(struct twheel_op *op)
-{
-}
-
-static const struct twheel_op_ops op_ops = { .ended = op_ended, .release = op_ended };
-
 static int add_op(struct twheel_purgatory *purgatory, struct key_op *op, u64 key,
 		  unsigned int flags)
 {
-	const struct twheel_watch_spec spec = { .key.v[0] = key };
-	const struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY, .flags = flags,
-		.nr_keys = 1, .specs = &spec, .watches = &op->watch,
-	};
-
-	twheel_op_init(&op->op, &op_ops);
-	return twheel_op_add(purgatory, &op->op, &args);
-}
-
-static struct twheel_purgatory *create(void)
-{
-	const struct twheel_purgatory_config config = {
-		.name = "chains", .max_pending = 2 * KERNEL_KEYS,
-	};
-	struct twheel_purgatory *purgatory = twheel_purgatory_create(&config);
-
-	if (IS_ERR(purgatory))
-		exit(1);
-	return purgatory;
+	return program_op_add(purgatory, &op->op, TWHEEL_NEVER,
+			      (struct twheel_key) { { key } }, flags);
 }
 
 /* Return: number of operations that were refused. */
@@ -214,14 +170,14 @@ static unsigned int add_ops(struct twheel_purgatory *purgatory, struct key_op *o
 		err = add_op(purgatory, &ops[i], i, flags);
 		ops[i].pending = !err;
 		nr += !!err;
-		expect(!err || err == -ENOMEM, "an add failed with another error", -err);
+		expect(!err || err == -ENOMEM, "an add failed with another error: %d", err);
 	}
 	return nr;
 }
 
 static void check_kernel(unsigned int flags)
 {
-	struct twheel_purgatory *purgatory = create();
+	struct twheel_purgatory *purgatory = program_purgatory(2 * KERNEL_KEYS);
 	struct key_op *ops = calloc(KERNEL_KEYS, sizeof(*ops));
 	unsigned int most, nr;
 
@@ -230,8 +186,8 @@ static void check_kernel(unsigned int flags)
 	most = most_keys(&purgatory->keys);
 	printf("chains: %s in the kernel: at most %u keys of a bucket, %u adds refused\n",
 	       flags ? "adds that may sleep" : "other adds", most, nr);
-	expect(!nr, "refused adds", nr);
-	expect(most < MANY, "keys of a bucket", most);
+	expect(!nr, "%u refused adds", nr);
+	expect(most < MANY, "%u keys of a bucket", most);
 	rig_works_hold(false);
 	twheel_purgatory_destroy(purgatory);
 	free(ops);
@@ -239,7 +195,7 @@ static void check_kernel(unsigned int flags)
 
 static void check_without_memory(unsigned int flags)
 {
-	struct twheel_purgatory *purgatory = create();
+	struct twheel_purgatory *purgatory = program_purgatory(2 * KERNEL_KEYS);
 	struct key_op *ops = calloc(REFUSED_KEYS, sizeof(*ops));
 	struct twheel_keys *keys = &purgatory->keys;
 	unsigned int most, nr;
@@ -250,16 +206,16 @@ static void check_without_memory(unsigned int flags)
 	nr = add_ops(purgatory, ops, REFUSED_KEYS, flags);
 	most = most_keys(keys);
 	printf("chains: without memory: at most %u keys of a bucket, %u adds refused\n", most, nr);
-	expect(nr > REFUSED_KEYS / 2, "refused adds without memory", nr);
-	expect(most == TWHEEL_KEY_MOST, "keys of a bucket without memory", most);
+	expect(nr > REFUSED_KEYS / 2, "%u refused adds without memory", nr);
+	expect(most == TWHEEL_KEY_MOST, "%u keys of a bucket without memory", most);
 	keys->retry[!!flags] = jiffies;
 	rig_works_hold(false);
 	mod_delayed_work(system_wq, &keys->resize, 0);
 	rig_settle();
 	nr = add_ops(purgatory, ops, REFUSED_KEYS, flags);
 	most = most_keys(keys);
-	expect(!nr, "refused adds after the resize", nr);
-	expect(most < MANY, "keys of a bucket after the resize", most);
+	expect(!nr, "%u refused adds after the resize", nr);
+	expect(most < MANY, "%u keys of a bucket after the resize", most);
 	twheel_purgatory_destroy(purgatory);
 	free(ops);
 }
@@ -284,12 +240,12 @@ static void *signal_own(void *arg)
 		for (key = 0; key < OWN_KEYS; key++) {
 			k.v[0] = first + key;
 			lost += twheel_signal(shared, &k, 1, 1) != 1;
-			twheel_op_cancel(&ops[key].op);
-			twheel_op_put(&ops[key].op);
+			twheel_op_cancel(&ops[key].op.op);
+			twheel_op_put(&ops[key].op.op);
 		}
 	}
-	expect(!err, "an add of a concurrent thread failed", -err);
-	expect(!lost, "signals that did not find a key", lost);
+	expect(!err, "an add of a concurrent thread failed: %d", err);
+	expect(!lost, "%u signals that did not find a key", lost);
 	rig_leave();
 	return NULL;
 }
@@ -302,7 +258,7 @@ static void check_concurrent(void)
 	u32 most = 0;
 	int err = 0;
 
-	shared = create();
+	shared = program_purgatory(2 * KERNEL_KEYS);
 	for (i = 0; i < THREADS; i++)
 		threads[i] = rig_thread(signal_own, (void *)(uintptr_t)(i + 1));
 	for (round = 0; round < ROUNDS; round++) {
@@ -310,14 +266,15 @@ static void check_concurrent(void)
 			err |= add_op(shared, &ops[i], (1 + round) << 20 | i, 0);
 		most = max(most, READ_ONCE(shared->keys.size));
 		for (i = 0; i < GROWN_KEYS; i++) {
-			twheel_op_cancel(&ops[i].op);
-			twheel_op_put(&ops[i].op);
+			twheel_op_cancel(&ops[i].op.op);
+			twheel_op_put(&ops[i].op.op);
 		}
 		for (i = 0; i < 1000 && READ_ONCE(shared->keys.size) > GROWN_KEYS / 16; i++)
 			msleep(1);
-		expect(i < 1000, "buckets left after removals", READ_ONCE(shared->keys.size));
+		expect(i < 1000, "%u buckets left after removals",
+		       READ_ONCE(shared->keys.size));
 	}
-	expect(!err, "an add failed", -err);
+	expect(!err, "an add failed: %d", err);
 	WRITE_ONCE(stop, true);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
@@ -330,11 +287,7 @@ int main(void)
 {
 	unsigned int nr;
 
-	/* Failures are seen at once. */
-	setlinebuf(stdout);
-	rig_start(1, 1);
-	if (rig_module_init("twheel"))
-		return 1;
+	program_start(1, 1);
 	/* First: idle users have work items as well. */
 	check_resizes();
 	check_concurrent();
@@ -344,8 +297,7 @@ int main(void)
 	check_kernel(0);
 	for (nr = 1; nr <= MOST_OTHERS; nr *= 10)
 		check_users(nr);
-	rig_module_exit("twheel");
-	if (rig_verdict() || failures)
+	if (program_end())
 		return 1;
 	printf("chains: SUCCESS: buckets are bounded without the work item\n");
 	return 0;

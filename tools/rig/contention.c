@@ -12,28 +12,17 @@
  * held a lock: such a sample is repeated, up to a limit. Therefore samples are short.
  */
 #define _GNU_SOURCE
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <linux/twheel.h>
-#include <rig/fs.h>
-#include <rig/time.h>
-
-#include "rig.h"
+#include "program.h"
 
 #define POOL		128
 /* Other operations that stay pending in each purgatory, so that its hash table keeps its size. */
 #define OTHERS		4096
 #define CPUS		2
 #define AHEAD		(60 * NSEC_PER_SEC)
-
-struct contended_op {
-	struct twheel_op op;
-	struct twheel_watch watch;
-};
 
 struct runner {
 	const struct job *job;
@@ -44,13 +33,13 @@ struct runner {
 	u64 ns;
 	long interrupted;	/* involuntary context switches of the thread */
 	struct twheel_timer timers[POOL];
-	struct contended_op ops[POOL];
+	struct program_op ops[POOL];
 } __aligned(128);
 
-static unsigned int sample_ms = 20, repetitions = 15, tries = 30;
+static unsigned int sample_ms, tries;
 static unsigned int disturbed;
 static struct runner runners[CPUS];
-static struct contended_op others[CPUS][OTHERS];
+static struct program_op others[CPUS][OTHERS];
 static atomic_t ready;
 static bool go, stop;
 
@@ -62,22 +51,10 @@ static u64 far(struct runner *r, u64 now)
 	return now + AHEAD + (r->random & 0xfffffffff);
 }
 
-static void fail(const char *message)
-{
-	printf("FAILURE: %s\n", message);
-	exit(1);
-}
-
 static void never_called(struct twheel_timer *timer)
 {
-	fail("a timer fired");
+	program_fail("a timer fired");
 }
-
-static void ended(struct twheel_op *op)
-{
-}
-
-static const struct twheel_op_ops op_ops = { .ended = ended, .release = ended };
 
 /* Each of these functions does POOL pairs of calls. */
 
@@ -86,11 +63,9 @@ static void timer_pairs(struct runner *r, u64 now)
 	unsigned int i;
 
 	for (i = 0; i < POOL; i++)
-		if (twheel_timer_add(&r->timers[i], far(r, now)))
-			fail("add");
+		expect(!twheel_timer_add(&r->timers[i], far(r, now)), "add");
 	for (i = 0; i < POOL; i++)
-		if (twheel_timer_cancel(&r->timers[i]))
-			fail("cancel");
+		expect(!twheel_timer_cancel(&r->timers[i]), "cancel");
 }
 
 static void timer_rearms(struct runner *r, u64 now)
@@ -116,15 +91,13 @@ static void op_pairs(struct runner *r, u64 now, unsigned int nr_keys)
 		args.deadline = far(r, now);
 		args.watches = &r->ops[i].watch;
 		spec.key = (struct twheel_key) { { r->cpu, i } };
-		twheel_op_init(&r->ops[i].op, &op_ops);
-		if (twheel_op_add(r->purgatory, &r->ops[i].op, &args))
-			fail("twheel_op_add");
+		twheel_op_init(&r->ops[i].op, &program_ops);
+		expect(!twheel_op_add(r->purgatory, &r->ops[i].op, &args), "twheel_op_add");
 	}
 	for (i = 0; i < POOL; i++) {
 		spec.key.v[1] = i;
-		if (nr_keys ? twheel_signal(r->purgatory, &spec.key, 1, 1) != 1 :
-			      twheel_op_complete(&r->ops[i].op, 1) != 0)
-			fail("complete");
+		expect(nr_keys ? twheel_signal(r->purgatory, &spec.key, 1, 1) == 1 :
+				 !twheel_op_complete(&r->ops[i].op, 1), "complete");
 		twheel_op_put(&r->ops[i].op);
 	}
 }
@@ -190,35 +163,18 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void add_others(struct twheel_purgatory *purgatory, unsigned int cpu)
-{
-	struct twheel_watch_spec spec = {};
-	struct twheel_op_args args = {
-		.specs = &spec, .nr_keys = 1, .condition = TWHEEL_COND_ANY,
-		.deadline = TWHEEL_NEVER,
-	};
-	unsigned int i;
-
-	for (i = 0; i < OTHERS; i++) {
-		spec.key = (struct twheel_key) { { CPUS + cpu, i } };
-		args.watches = &others[cpu][i].watch;
-		twheel_op_init(&others[cpu][i].op, &op_ops);
-		if (twheel_op_add(purgatory, &others[cpu][i].op, &args))
-			fail("twheel_op_add");
-	}
-}
-
 static struct twheel_purgatory *purgatory_of(const struct job *job, unsigned int cpu)
 {
-	struct twheel_purgatory_config config = { .name = "contention", .max_pending = 1 << 16 };
 	struct twheel_purgatory *purgatory;
+	unsigned int i;
 
 	if (!job->ops || (cpu && job->shared))
 		return runners[0].purgatory;
-	purgatory = twheel_purgatory_create(&config);
-	if (IS_ERR(purgatory))
-		fail("twheel_purgatory_create");
-	add_others(purgatory, cpu);
+	purgatory = program_purgatory(1 << 16);
+	for (i = 0; i < OTHERS; i++)
+		expect(!program_op_add(purgatory, &others[cpu][i], TWHEEL_NEVER,
+				       (struct twheel_key) { { CPUS + cpu, i } }, 0),
+		       "twheel_op_add");
 	return purgatory;
 }
 
@@ -282,25 +238,11 @@ static void sample(const struct job *job, const char *suffix, const char *unit, 
 
 int main(int argc, char **argv)
 {
-	unsigned int i, repetition;
-	int option;
+	unsigned int i, repetition, repetitions = program_option(argv, "repetitions", 15);
 
-	while ((option = getopt(argc, argv, "m:r:t:")) != -1) {
-		if (option == 'm') {
-			sample_ms = atoi(optarg);
-		} else if (option == 'r') {
-			repetitions = atoi(optarg);
-		} else if (option == 't') {
-			tries = atoi(optarg);
-		} else {
-			fprintf(stderr,
-				"usage: contention [-m MILLISECONDS] [-r TIMES] [-t TRIES]\n");
-			return 2;
-		}
-	}
-	rig_start(CPUS, 1);
-	if (rig_module_init("twheel"))
-		return 2;
+	sample_ms = program_option(argv, "ms", 20);
+	tries = program_option(argv, "tries", 30);
+	program_start(CPUS, 1);
 	printf("begin suite=contention pending=%u\n", POOL);
 	if (sysconf(_SC_NPROCESSORS_ONLN) < CPUS) {
 		printf("skip suite=contention case=all of=twheel what=ratio ");
@@ -319,6 +261,5 @@ int main(int argc, char **argv)
 	if (disturbed)
 		printf("place-note %u samples were disturbed by other programs\n", disturbed);
 	printf("end suite=contention\n");
-	rig_module_exit("twheel");
-	return rig_verdict();
+	return program_end();
 }

@@ -9,7 +9,7 @@
  *
  * The calls above repeat, so that a wheel has all levels that they need: fail_levels.c fails the
  * allocations of levels. Allocations of work items and reapers are not made by the caller:
- * torture -f fails them.
+ * torture fail=N fails them.
  */
 #include <stdio.h>
 #include <stdlib.h>

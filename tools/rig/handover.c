@@ -33,14 +33,10 @@
  * machine, and the time that a CPU spends on a pair.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <linux/twheel.h>
-#include <rig/fs.h>
 #include <rig/count.h>
-#include <rig/time.h>
 
-#include "rig.h"
+#include "program.h"
 
 #define CPUS		2
 #define CPUS_MAX	16
@@ -57,24 +53,13 @@
 
 static struct player {
 	struct file *file;
-	struct handed_op {
-		struct twheel_op op;
-		struct twheel_watch watch;
-	} ops[POOL];
+	struct program_op ops[POOL];
 } players[CPUS_MAX];
 
 static struct twheel_purgatory *purgatory;
-static struct handed_op others[OTHERS];
+static struct program_op others[OTHERS];
 static u64 random_state = 1;
 static unsigned int round_nr;
-
-static void expect(bool good, const char *message)
-{
-	if (good)
-		return;
-	printf("FAILURE: %s\n", message);
-	exit(1);
-}
 
 static u64 far(void)
 {
@@ -82,22 +67,9 @@ static u64 far(void)
 	return AHEAD + (random_state >> 28);
 }
 
-static void ended(struct twheel_op *op)
+static void op_add(struct program_op *op, u64 deadline, struct twheel_key key)
 {
-}
-
-static const struct twheel_op_ops op_ops = { .ended = ended, .release = ended };
-
-static void op_add(struct handed_op *op, u64 deadline, const struct twheel_key *key)
-{
-	struct twheel_watch_spec spec = { .key = *key };
-	struct twheel_op_args args = {
-		.deadline = deadline, .specs = &spec, .watches = &op->watch, .nr_keys = 1,
-		.condition = TWHEEL_COND_ANY,
-	};
-
-	twheel_op_init(&op->op, &op_ops);
-	expect(!twheel_op_add(purgatory, &op->op, &args), "twheel_op_add");
+	expect(!program_op_add(purgatory, op, deadline, key, 0), "twheel_op_add");
 }
 
 /* Other keys in each round: where they are in the hash table is a matter of chance. */
@@ -110,9 +82,7 @@ static struct twheel_key key_of(unsigned int cpu, unsigned int i)
 
 static void op_add_one(unsigned int cpu, unsigned int i)
 {
-	struct twheel_key key = key_of(cpu, i);
-
-	op_add(&players[cpu].ops[i], twheel_deadline(far()), &key);
+	op_add(&players[cpu].ops[i], twheel_deadline(far()), key_of(cpu, i));
 }
 
 static void op_signal_one(unsigned int cpu, unsigned int i)
@@ -123,13 +93,10 @@ static void op_signal_one(unsigned int cpu, unsigned int i)
 	twheel_op_put(&players[cpu].ops[i].op);
 }
 
-static void device_add(struct file *file, u64 delay, const struct twheel_key *key)
+static void device_add(struct file *file, u64 delay, struct twheel_key key)
 {
-	struct twheel_watch_spec spec = { .key = *key };
-	struct twheel_add_args args = {
-		.deadline = delay, .nr_keys = 1, .condition = TWHEEL_COND_ANY,
-		.keys = (uintptr_t)&spec, .key_size = sizeof(spec),
-	};
+	struct twheel_watch_spec spec = { .key = key };
+	struct twheel_add_args args = program_add_args(delay, &spec, 1);
 
 	expect(!rig_ioctl(file, TWHEEL_IOC_ADD, &args), "TWHEEL_IOC_ADD");
 }
@@ -143,9 +110,7 @@ static void device_read(unsigned int cpu)
 
 static void device_add_one(unsigned int cpu, unsigned int i)
 {
-	struct twheel_key key = key_of(cpu, i);
-
-	device_add(players[cpu].file, far(), &key);
+	device_add(players[cpu].file, far(), key_of(cpu, i));
 }
 
 static void device_signal_one(unsigned int cpu, unsigned int i)
@@ -161,15 +126,11 @@ static void device_signal_one(unsigned int cpu, unsigned int i)
 
 static void purgatory_set(unsigned int nr_others)
 {
-	struct twheel_purgatory_config config = { .name = "handover", .max_pending = 1 << 16 };
-	struct twheel_key key;
 	unsigned int i;
 
-	purgatory = twheel_purgatory_create(&config);
-	expect(!IS_ERR(purgatory), "twheel_purgatory_create");
+	purgatory = program_purgatory(1 << 16);
 	for (i = 0; i < nr_others; i++) {
-		key = key_of(CPUS_MAX, i);
-		op_add(&others[i], TWHEEL_NEVER, &key);
+		op_add(&others[i], TWHEEL_NEVER, key_of(CPUS_MAX, i));
 		rig_settle();
 	}
 }
@@ -182,15 +143,11 @@ static void ops_shared(void)
 static void files_set(const char *name, unsigned int nr)
 {
 	unsigned int cpu, i;
-	struct twheel_key key;
 
 	for (cpu = 0; cpu < CPUS; cpu++) {
-		players[cpu].file = cpu < nr ? rig_open(name, O_RDWR | O_NONBLOCK) :
-					       players[0].file;
-		expect(!IS_ERR(players[cpu].file), name);
+		players[cpu].file = cpu < nr ? program_open(name) : players[0].file;
 		for (i = 0; i < OTHERS / CPUS; i++) {
-			key = key_of(CPUS_MAX + cpu, i);
-			device_add(players[cpu].file, TWHEEL_NEVER, &key);
+			device_add(players[cpu].file, TWHEEL_NEVER, key_of(CPUS_MAX + cpu, i));
 			rig_settle();
 		}
 	}
@@ -208,22 +165,12 @@ static void device_user(void)
 
 static void device_named(void)
 {
-	struct twheel_create_args args = {
-		.name = "handover", .mode = 0600, .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER,
-	};
-	struct file *control = rig_open("/dev/twheel-control", O_RDWR);
-	int fd = rig_ioctl(control, TWHEEL_IOC_CREATE, &args);
-
-	expect(fd >= 0, "TWHEEL_IOC_CREATE");
-	rig_close(rig_fd_take(fd));
-	rig_close(control);
+	expect(!program_create_name("handover"), "TWHEEL_IOC_CREATE");
 	files_set("/dev/twheel-handover", 2);
 }
 
 static void close_all(void)
 {
-	struct twheel_remove_args args = { .name = "handover" };
-	struct file *control;
 	unsigned int cpu;
 
 	twheel_purgatory_destroy(purgatory);
@@ -234,9 +181,7 @@ static void close_all(void)
 		rig_close(players[1].file);
 	for (cpu = 0; cpu < CPUS; cpu++)
 		players[cpu].file = NULL;
-	control = rig_open("/dev/twheel-control", O_RDWR);
-	rig_ioctl(control, TWHEEL_IOC_REMOVE, &args);
-	rig_close(control);
+	program_remove_name("handover");
 }
 
 static const struct job {
@@ -317,14 +262,14 @@ static void run_handover(void)
 
 static void hot_pairs(unsigned int cpus, unsigned int nr)
 {
-	struct handed_op *op;
+	struct program_op *op;
 	struct twheel_key key = key_of(0, 0);
 	unsigned int i, call = 0;
 
 	for (i = 0; i < nr; i++) {
 		op = &players[0].ops[i % POOL];
 		on(call++ % cpus);
-		op_add(op, twheel_deadline(far()), &key);
+		op_add(op, twheel_deadline(far()), key);
 		rig_settle();
 		on(call++ % cpus);
 		expect(twheel_signal(purgatory, &key, 1, 1) == 1, "twheel_signal");
@@ -385,13 +330,11 @@ int main(int argc, char **argv)
 {
 	bool hot_key = argc > 1 && !strcmp(argv[1], "hot_key");
 
-	rig_start(hot_key ? CPUS_MAX : CPUS, 1);
+	program_start(hot_key ? CPUS_MAX : CPUS, 1);
 	on(0);
-	expect(!rig_module_init("twheel"), "module");
 	if (hot_key)
 		run_hot_key();
 	else
 		run_handover();
-	rig_module_exit("twheel");
-	return rig_verdict();
+	return program_end();
 }

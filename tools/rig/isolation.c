@@ -12,11 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <linux/twheel.h>
-#include <rig/fs.h>
-#include <rig/time.h>
-
-#include "rig.h"
+#include "program.h"
 
 #define ROUNDS		5
 #define LONG_ROUNDS	3
@@ -45,14 +41,6 @@ static struct twheel *wheel, *wall;
 static struct twheel_timer timer;
 static struct twheel_clock_timer watcher;
 static u64 ran;
-
-static void expect(bool good, const char *message)
-{
-	if (good)
-		return;
-	printf("isolation: FAILURE: %s\n", message);
-	exit(1);
-}
 
 static void fn(struct twheel_timer *expired)
 {
@@ -215,15 +203,13 @@ int main(void)
 	struct round quiet, round;
 	unsigned int i;
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	rig_start(2, 1);
+	program_start(2, 1);
 	rig_bind(0);
-	expect(!rig_module_init("twheel"), "module");
 	wheel = twheel_system();
 	wall = twheel_system_clock(TWHEEL_CLOCK_REALTIME);
-	many = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
-	neighbour = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
-	expect(!IS_ERR(wheel) && !IS_ERR(wall) && !IS_ERR(many) && !IS_ERR(neighbour), "open");
+	expect(!IS_ERR(wheel) && !IS_ERR(wall), "no system wheel");
+	many = program_open("/dev/twheel");
+	neighbour = program_open("/dev/twheel");
 	twheel_timer_init(&timer, wheel, fn);
 	twheel_clock_timer_init(&watcher, wall, fn, 0);
 
@@ -260,8 +246,7 @@ int main(void)
 	twheel_timer_shutdown_sync(&watcher.timer);
 	rig_close(many);
 	rig_close(neighbour);
-	rig_module_exit("twheel");
-	if (rig_verdict())
+	if (program_end())
 		return 1;
 	printf("isolation: SUCCESS: the lateness does not grow\n");
 	return 0;

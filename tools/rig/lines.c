@@ -4,7 +4,7 @@
  * measured. kernel/count.c has the model of the cache, and lists what is not counted. The cache
  * has a line for every 25 objects.
  *
- * There are two sets of -n objects, each object in lines of its own. One set is pending, with
+ * There are two sets of nr= objects, each object in lines of its own. One set is pending, with
  * delays between 1 ms and 10 min. For each object in it, in random order, the object is cancelled,
  * and one of the other set is added, so that the number of pending ones is constant and each call
  * is on an object that was not touched for long. "rearm" sets another random delay, and
@@ -15,15 +15,12 @@
  * The same for operations with and without keys; "signal" completes the operation by its first
  * key. "life" is an add and what ends it. timer_list is the kernel's own code, see timer_list.c.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <linux/twheel.h>
 #include <rig/count.h>
-#include <rig/time.h>
 
-#include "rig.h"
+#include "program.h"
 #include "timer_list.h"
 
 #define LINE		64
@@ -31,7 +28,7 @@
 #define LATER		NSEC_PER_SEC
 #define KEYS_MAX	3
 
-static unsigned int nr = 100000;
+static unsigned int nr;
 static unsigned int fired;
 static u64 random_state = 1;
 
@@ -50,14 +47,6 @@ struct object {
 
 static struct object *objects, *pending, *idle;	/* @pending and @idle are its halves */
 static unsigned int *order;
-
-static void expect(bool good, const char *message)
-{
-	if (good)
-		return;
-	printf("FAILURE: %s\n", message);
-	exit(1);
-}
 
 static u64 random_below(u64 limit)
 {
@@ -320,24 +309,16 @@ static void run(const struct kind *kind)
 
 int main(int argc, char **argv)
 {
-	struct twheel_purgatory_config config = { .name = "lines" };
 	unsigned int i;
-	int option;
 
-	while ((option = getopt(argc, argv, "n:")) != -1) {
-		if (option != 'n')
-			return 2;
-		nr = strtoul(optarg, NULL, 0);
-	}
+	nr = program_option(argv, "nr", 100000);
 	rig_cache = nr / 25;
-	rig_start(2, 1);
-	expect(!rig_module_init("twheel"), "module");
+	program_start(2, 1);
 	timer_list_start();
-	config.max_pending = 2 * nr;
-	purgatory = twheel_purgatory_create(&config);
+	purgatory = program_purgatory(2 * nr);
 	objects = aligned_alloc(LINE, 2UL * nr * sizeof(*objects));
 	order = calloc(nr, sizeof(*order));
-	expect(!IS_ERR(purgatory) && objects && order, "memory");
+	expect(objects && order, "memory");
 	rig_works_hold(true);
 	rig_count_start(true);
 	printf("begin suite=lines pending=%u\n", nr);
@@ -346,6 +327,5 @@ int main(int argc, char **argv)
 	printf("end suite=lines\n");
 	rig_works_hold(false);
 	twheel_purgatory_destroy(purgatory);
-	rig_module_exit("twheel");
-	return rig_verdict();
+	return program_end();
 }

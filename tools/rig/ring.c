@@ -9,17 +9,11 @@
  * memory, or be read from the file if the result says so, or not exist if the exit has cancelled
  * the operation. All threads use one file.
  */
-#define _GNU_SOURCE
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <linux/twheel.h>
-#include <rig/fs.h>
-#include <rig/time.h>
 #include <rig/uring.h>
 
-#include "rig.h"
+#include "program.h"
 
 #define THREADS		3
 #define OPS		64
@@ -56,19 +50,11 @@ static void submit(struct rig_ring *ring, struct slot *slot, u64 what)
 	struct io_uring_sqe sqe[2] = { { .cmd_op = TWHEEL_IOC_ADD, .user_data = (uintptr_t)slot } };
 
 	*slot = (struct slot) {
-		.args = {
-			.deadline = what % 3 ? (what >> 8) % (2 * NSEC_PER_MSEC) : TWHEEL_NEVER,
-			.clock = CLOCK_MONOTONIC,
-			.cookie = (uintptr_t)slot,
-		},
+		.args = program_add_args(what % 3 ? (what >> 8) % (2 * NSEC_PER_MSEC) :
+					 TWHEEL_NEVER, &slot->spec, !!(what & BIT(33))),
 		.spec.key.v[0] = (what >> 40) % KEYS,
 	};
-	if (what & BIT(33)) {
-		slot->args.condition = TWHEEL_COND_ANY;
-		slot->args.nr_keys = 1;
-		slot->args.keys = (uintptr_t)&slot->spec;
-		slot->args.key_size = sizeof(slot->spec);
-	}
+	slot->args.cookie = (uintptr_t)slot;
 	memcpy(sqe->cmd, &area, sizeof(area));
 	if (!(what >> 34 & 31)) {
 		rig_ring_submit(ring, file, sqe, true);
@@ -165,23 +151,14 @@ static void *ender(void *arg)
 
 int main(int argc, char **argv)
 {
-	unsigned long seconds = 10, seed = 1;
 	struct twheel_query_args query = {};
 	pthread_t threads[THREADS + 1];
 	bool failed;
-	int i, option;
+	int i;
 
-	while ((option = getopt(argc, argv, "s:S:t:o:W")) != -1) {
-		if (option == 's')
-			seconds = strtoul(optarg, NULL, 0);
-		else if (option == 'S')
-			seed = strtoul(optarg, NULL, 0);
-	}
-	rig_start(3, seed);
-	BUG_ON(rig_module_init("twheel"));
-	file = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
-	BUG_ON(IS_ERR(file));
-	until = ktime_get_ns() + seconds * NSEC_PER_SEC;
+	program_start(3, program_option(argv, "seed", 1));
+	file = program_open("/dev/twheel");
+	until = ktime_get_ns() + program_option(argv, "seconds", 10) * NSEC_PER_SEC;
 	for (i = 0; i < THREADS; i++)
 		BUG_ON(pthread_create(&threads[i], NULL, submitter, slots[i]));
 	BUG_ON(pthread_create(&threads[i], NULL, ender, NULL));
@@ -192,8 +169,7 @@ int main(int argc, char **argv)
 	failed = wrong || lost || twice || rest != unread || query.pending || query.user_ops ||
 		 query.own || query.added != query.completed + query.expired + query.cancelled;
 	rig_close(file);
-	rig_module_exit("twheel");
-	failed |= rig_verdict();
+	failed |= program_end();
 	printf("ring: %s: %llu commands, %llu lost, %llu ended twice, %llu wrong; ",
 	       failed ? "FAILURE" : "SUCCESS", ops, lost, twice, wrong);
 	printf("%llu cancelled by an exit, %llu events read of %llu\n", exited, rest, unread);

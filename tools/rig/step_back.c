@@ -11,10 +11,7 @@
  */
 #include <stdio.h>
 
-#include <linux/twheel.h>
-#include <rig/time.h>
-
-#include "rig.h"
+#include "program.h"
 
 #define BACK	(3600 * NSEC_PER_SEC)
 #define SOON	(50 * NSEC_PER_MSEC)
@@ -28,13 +25,7 @@ static struct twheel_timer first, second;
 static struct twheel_clock_timer cancelled;
 static bool over;
 static unsigned long alarms;
-static unsigned int fired, failures;
-
-static void fail(const char *message)
-{
-	printf("step_back: FAILURE: %s\n", message);
-	failures++;
-}
+static unsigned int fired;
 
 static void set(s64 by)
 {
@@ -53,22 +44,21 @@ static void set_back(struct twheel_timer *timer)
 {
 	alarms = rig_alarms;
 	set(-BACK);
-	if (twheel_timer_add(&second, twheel_now(wheel) + WAIT))
-		fail("the second timer was not added");
+	expect(!twheel_timer_add(&second, twheel_now(wheel) + WAIT),
+	       "the second timer was not added");
 }
 
 static void alarm_follows(void)
 {
 	twheel_timer_init_flags(&first, wheel, set_back, TWHEEL_TIMER_INLINE);
 	twheel_timer_init_flags(&second, wheel, end, TWHEEL_TIMER_INLINE);
-	if (twheel_timer_add(&first, twheel_now(wheel) + SOON))
-		fail("the first timer was not added");
+	expect(!twheel_timer_add(&first, twheel_now(wheel) + SOON),
+	       "the first timer was not added");
 	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
 		msleep(1);
 	twheel_timer_shutdown_sync(&first);
 	twheel_timer_shutdown_sync(&second);
-	if (alarms > MAX_ALARMS)
-		fail("the alarm was armed again and again");
+	expect(alarms <= MAX_ALARMS, "the alarm was armed again and again");
 }
 
 static void count(struct twheel_timer *timer)
@@ -83,7 +73,7 @@ static void exact_deadline_decides(void)
 
 	twheel_timer_init(&first, wheel, count);
 	twheel_timer_init_flags(&second, wheel, count, TWHEEL_TIMER_INLINE);
-	for (round = 0; round < ROUNDS && !failures; round++) {
+	for (round = 0; round < ROUNDS; round++) {
 		fired = 0;
 		deadline = (twheel_now(wheel) / tick + 4) * tick + 1;
 		twheel_timer_add(&first, deadline);
@@ -93,8 +83,7 @@ static void exact_deadline_decides(void)
 		set(-BACK);
 		for (ms = 0; ms < 2000 && __atomic_load_n(&fired, __ATOMIC_RELAXED) != 2; ms++)
 			msleep(1);
-		if (ms == 2000)
-			fail("a timer that was due did not fire");
+		expect(ms < 2000, "a timer that was due did not fire");
 		twheel_timer_cancel_sync(&first);
 		twheel_timer_cancel_sync(&second);
 	}
@@ -105,13 +94,13 @@ static void rearm_is_refused(void)
 	unsigned int round;
 
 	twheel_clock_timer_init(&cancelled, wheel, count, 0);
-	for (round = 0; round < ROUNDS && !failures; round++) {
+	for (round = 0; round < ROUNDS; round++) {
 		twheel_timer_add(&cancelled.timer, twheel_now(wheel) + BACK);
 		set(-BACK);
 		/* The reaper may have called the function already. */
-		if (twheel_timer_rearm(&cancelled.timer, twheel_now(wheel) + 2 * BACK,
-				       TWHEEL_REARM_IF_PENDING) == 1)
-			fail("a re-arm has hidden a step");
+		expect(twheel_timer_rearm(&cancelled.timer, twheel_now(wheel) + 2 * BACK,
+					  TWHEEL_REARM_IF_PENDING) != 1,
+		       "a re-arm has hidden a step");
 		twheel_timer_cancel_sync(&cancelled.timer);
 	}
 }
@@ -120,16 +109,13 @@ int main(void)
 {
 	const struct twheel_config config = { .clock = TWHEEL_CLOCK_REALTIME, .shards = 1 };
 
-	rig_start(2, 1);
-	if (rig_module_init("twheel"))
-		return 1;
+	program_start(2, 1);
 	wheel = twheel_create(&config);
 	alarm_follows();
 	exact_deadline_decides();
 	rearm_is_refused();
 	twheel_destroy(wheel);
-	rig_module_exit("twheel");
-	if (rig_verdict() || failures)
+	if (program_end())
 		return 1;
 	printf("step_back: SUCCESS: the alarm was armed %lu times\n", alarms);
 	return 0;

@@ -65,6 +65,7 @@ struct rcu_head {
 #define __printf(a, b)	__attribute__((format(printf, a, b)))
 #define __cold		__attribute__((cold))
 #define __weak		__attribute__((weak))
+#define __noreturn	__attribute__((noreturn))
 #undef __attribute_const__
 #define __attribute_const__ __attribute__((const))
 #define noinline	__attribute__((noinline))
