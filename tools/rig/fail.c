@@ -12,15 +12,11 @@
  * torture fail=N fails them.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <linux/twheel.h>
-#include <rig/fs.h>
-#include <rig/time.h>
 #include <rig/work.h>
 
 #include "fail.h"
-#include "rig.h"
+#include "program.h"
 
 /*
  * Segments of buckets that a hash table of keys may have allocated meanwhile. The final check
@@ -42,15 +38,27 @@ static struct twheel_purgatory *purgatory;
 static struct twheel_op op;
 static struct twheel_watch watches[TWHEEL_MAX_KEYS];
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+static const struct twheel_watch_spec another = { .key = { { 1000, 1 } } };
 static struct file *file, *named, *control, *opened, *slow;
+static struct twheel_watch_spec keys[4];
 static u64 id;
 static char text[1 << 16];
 
-static void nothing_op(struct twheel_op *unused)
+static void nothing(void)
 {
 }
 
-static const struct twheel_op_ops op_ops = { .ended = nothing_op, .release = nothing_op };
+/* A call named @name, that returns 0 or an error */
+#define CALL(name, value)						\
+static int do_##name(void)						\
+{									\
+	return value;							\
+}
+
+/* An ioctl on a file; the last arguments initialise its structure. */
+#define DO_IOCTL(name, file, call, type, ...)				\
+	CALL(name, rig_ioctl(file, TWHEEL_IOC_##call,			\
+			     &(struct twheel_##type##_args) { __VA_ARGS__ }))
 
 /* The kernel's interface */
 
@@ -84,22 +92,64 @@ static void undo_purgatory_create(void)
 	twheel_purgatory_destroy(purgatory);
 }
 
-static int do_op_add(void)
+static int add_op(u32 nr_keys)
 {
 	struct twheel_op_args args = {
 		.deadline = twheel_deadline(DAY), .condition = TWHEEL_COND_ALL,
-		.nr_keys = TWHEEL_MAX_KEYS, .specs = specs, .watches = watches,
+		.nr_keys = nr_keys, .specs = specs, .watches = watches,
 	};
 
-	twheel_op_init(&op, &op_ops);
+	twheel_op_init(&op, &program_ops);
 	return twheel_op_add(purgatory, &op, &args);
 }
+
+CALL(op_add, add_op(TWHEEL_MAX_KEYS))
 
 static void undo_op_add(void)
 {
 	twheel_op_cancel_sync(&op);
 	twheel_op_put(&op);
 }
+
+/* Calls on a pending operation: it is added before, and there is nothing to undo. */
+
+static void add_op_of_two_keys(void)
+{
+	WARN_ON(add_op(2));
+}
+
+CALL(op_watch, min(twheel_op_watch(&op, &another, &watches[TWHEEL_MAX_KEYS - 1], 1), 0))
+CALL(op_unwatch, twheel_op_unwatch(&op, &specs[0].key) ? 0 : -ENOENT)
+CALL(op_rearm, min(twheel_op_rearm(&op, twheel_deadline(2 * DAY), TWHEEL_REARM_ALWAYS), 0))
+CALL(op_complete, twheel_op_complete(&op, 1))
+CALL(op_cancel, twheel_op_cancel(&op))
+CALL(signal, twheel_signal(purgatory, &specs[0].key, 1, 1) ? -EBUSY : 0)
+CALL(check_and_complete, twheel_check_and_complete(purgatory, &specs[0].key, 1, 0) ? -EBUSY : 0)
+CALL(cancel_for_key, twheel_cancel_for_key(purgatory, &specs[0].key, NULL, NULL, 0) != 1)
+CALL(complete_all, twheel_complete_all(purgatory, 0, 1, 0) == 1 ? 0 : -ENOENT)
+
+static int do_op_iterate(void)
+{
+	struct twheel_op_iter iter;
+	struct twheel_op *found;
+
+	twheel_op_iter_start(&iter, purgatory);
+	found = twheel_op_iter_next(&iter);
+	twheel_op_iter_end(&iter);
+	return found ? 0 : -ENOENT;
+}
+
+static int debugfs(const char *name)
+{
+	ssize_t len = rig_debugfs_read(name, text, sizeof(text));
+
+	return len < 0 ? len : 0;
+}
+
+CALL(debugfs_wheels, debugfs("wheels"))
+CALL(debugfs_buckets, debugfs("buckets"))
+CALL(debugfs_purgatories, debugfs("purgatories"))
+CALL(debugfs_operations, debugfs("operations"))
 
 /* The device */
 
@@ -109,62 +159,36 @@ static int open_as(const char *name, struct file **to)
 	return PTR_ERR_OR_ZERO(*to);
 }
 
-static int do_open(void)
-{
-	return open_as("/dev/twheel", &opened);
-}
-
-static int do_open_named(void)
-{
-	return open_as("/dev/twheel-fail", &opened);
-}
+CALL(open, open_as("/dev/twheel", &opened))
+CALL(open_named, open_as("/dev/twheel-fail", &opened))
 
 static void undo_open(void)
 {
 	rig_close(opened);
 }
 
-static struct twheel_add_args device_args(unsigned int nr_keys)
+static int device_add(struct file *to, u32 nr_keys, struct twheel_add_args more)
 {
-	return (struct twheel_add_args) {
-		.deadline = HOUR, .nr_keys = nr_keys,
-		.keys = nr_keys ? (uintptr_t)specs : 0,
-		.key_size = nr_keys ? sizeof(specs[0]) : 0,
-		.condition = nr_keys ? TWHEEL_COND_ALL : TWHEEL_COND_NONE,
-	};
-}
+	struct twheel_add_args args = program_add_args(HOUR, specs, nr_keys);
+	int err;
 
-static int device_add(struct file *to, struct twheel_add_args args)
-{
-	int err = rig_ioctl(to, TWHEEL_IOC_ADD, &args);
-
+	args.condition = more.condition ?: nr_keys ? TWHEEL_COND_ALL : TWHEEL_COND_NONE;
+	args.period = more.period;
+	args.flags = more.flags;
+	args.queue = more.queue;
+	err = rig_ioctl(to, TWHEEL_IOC_ADD, &args);
 	id = args.id;
 	return err;
 }
 
-static int do_device_add(void)
-{
-	return device_add(file, device_args(0));
-}
+#define ADD(name, to, nr_keys, ...) \
+	CALL(name, device_add(to, nr_keys, (struct twheel_add_args) { __VA_ARGS__ }))
 
-static int do_device_add_keys1(void)
-{
-	return device_add(file, device_args(1));
-}
-
-static int do_device_add_keys64(void)
-{
-	return device_add(file, device_args(TWHEEL_MAX_KEYS));
-}
-
-static int do_device_add_periodic(void)
-{
-	struct twheel_add_args args = device_args(1);
-
-	args.condition = TWHEEL_COND_ANY;
-	args.period = HOUR;
-	return device_add(file, args);
-}
+ADD(device_add, file, 0)
+ADD(device_add_keys1, file, 1)
+ADD(device_add_keys64, file, TWHEEL_MAX_KEYS)
+ADD(device_add_periodic, file, 1, .condition = TWHEEL_COND_ANY, .period = HOUR)
+ADD(device_add_detached, named, 2, .flags = TWHEEL_ADD_DETACHED, .queue = QUEUE)
 
 static void take_events(void)
 {
@@ -193,15 +217,6 @@ static int do_device_events(void)
 	return 0;
 }
 
-static int do_device_add_detached(void)
-{
-	struct twheel_add_args args = device_args(2);
-
-	args.flags = TWHEEL_ADD_DETACHED;
-	args.queue = QUEUE;
-	return device_add(named, args);
-}
-
 static void undo_device_add_detached(void)
 {
 	struct twheel_event event;
@@ -215,56 +230,20 @@ static void undo_device_add_detached(void)
 }
 
 /* For a pending operation */
-static int do_device_watch(void)
-{
-	struct twheel_watch_args args = {
-		.id = id, .nr_keys = TWHEEL_MAX_KEYS - 1, .keys = (uintptr_t)(specs + 1),
-		.key_size = sizeof(specs[0]),
-	};
-
-	return rig_ioctl(file, TWHEEL_IOC_WATCH, &args);
-}
+DO_IOCTL(device_watch, file, WATCH, watch, .id = id, .nr_keys = TWHEEL_MAX_KEYS - 1,
+	 .keys = (uintptr_t)(specs + 1), .key_size = sizeof(specs[0]))
+DO_IOCTL(device_info, file, INFO, info, .id = id, .entry = (uintptr_t)text,
+	 .entry_size = sizeof(struct twheel_pending), .keys = (uintptr_t)keys, .max_keys = 4,
+	 .key_size = sizeof(keys[0]))
+DO_IOCTL(device_list, file, LIST, list, .entries = (uintptr_t)text, .max_entries = 4,
+	 .entry_size = sizeof(struct twheel_pending))
+DO_IOCTL(device_query, file, QUERY, query)
+DO_IOCTL(device_rearm, file, REARM, rearm, .id = id, .deadline = DAY)
 
 static void undo_device_watch(void)
 {
 	undo_device_add();
 	do_device_add_keys1();
-}
-
-static int do_device_info(void)
-{
-	struct twheel_watch_spec keys[4];
-	struct twheel_pending entry;
-	struct twheel_info_args args = {
-		.id = id, .entry = (uintptr_t)&entry, .entry_size = sizeof(entry),
-		.keys = (uintptr_t)keys, .max_keys = 4, .key_size = sizeof(keys[0]),
-	};
-
-	return rig_ioctl(file, TWHEEL_IOC_INFO, &args);
-}
-
-static int do_device_list(void)
-{
-	struct twheel_pending entries[4];
-	struct twheel_list_args args = {
-		.entries = (uintptr_t)entries, .max_entries = 4, .entry_size = sizeof(entries[0]),
-	};
-
-	return rig_ioctl(file, TWHEEL_IOC_LIST, &args);
-}
-
-static int do_device_query(void)
-{
-	struct twheel_query_args args = {};
-
-	return rig_ioctl(file, TWHEEL_IOC_QUERY, &args);
-}
-
-static int do_device_rearm(void)
-{
-	struct twheel_rearm_args args = { .id = id, .deadline = DAY };
-
-	return rig_ioctl(file, TWHEEL_IOC_REARM, &args);
 }
 
 static void undo_device_batch(void)
@@ -290,7 +269,7 @@ static int do_device_batch(void)
 
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
 		commands[i].call = TWHEEL_CALL_ADD;
-		commands[i].add = device_args(i);
+		commands[i].add = program_add_args(HOUR, specs, i);
 	}
 	err = rig_ioctl(file, TWHEEL_IOC_BATCH, &args);
 	if (!err && args.failed) {
@@ -300,190 +279,35 @@ static int do_device_batch(void)
 	return err;
 }
 
-static int create_name(const char *name)
-{
-	struct twheel_create_args args = {
-		.mode = 0600, .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER
-	};
-	int fd;
-
-	strscpy(args.name, name, sizeof(args.name));
-	fd = rig_ioctl(control, TWHEEL_IOC_CREATE, &args);
-	if (fd < 0)
-		return fd;
-	rig_close(rig_fd_take(fd));
-	return 0;
-}
-
-static int do_create_named(void)
-{
-	return create_name("another");
-}
+CALL(create_named, program_create_name(control, "another"))
 
 static void undo_create_named(void)
 {
-	struct twheel_remove_args args = { .name = "another" };
-
-	rig_ioctl(control, TWHEEL_IOC_REMOVE, &args);
+	program_remove_name(control, "another");
 }
 
-static int do_fasync(void)
-{
-	return rig_fasync(file, true);
-}
+CALL(fasync, rig_fasync(file, true))
 
 static void undo_fasync(void)
 {
 	rig_fasync(file, false);
 }
 
-static int debugfs(const char *name)
-{
-	ssize_t len = rig_debugfs_read(name, text, sizeof(text));
+CALL(fdinfo, (rig_fdinfo(file, text, sizeof(text)), 0))
 
-	return len < 0 ? len : 0;
-}
-
-static int do_debugfs_wheels(void)
-{
-	return debugfs("wheels");
-}
-
-static int do_debugfs_buckets(void)
-{
-	return debugfs("buckets");
-}
-
-static int do_debugfs_purgatories(void)
-{
-	return debugfs("purgatories");
-}
-
-static int do_debugfs_operations(void)
-{
-	return debugfs("operations");
-}
-
-static int do_fdinfo(void)
-{
-	rig_fdinfo(file, text, sizeof(text));
-	return 0;
-}
-
-/* Calls on a pending operation: it is added before, and there is nothing to undo. */
-
-static int do_op_watch(void)
-{
-	struct twheel_watch_spec spec = { .key = { { 1000, 1 } } };
-	int ret = twheel_op_watch(&op, &spec, &watches[TWHEEL_MAX_KEYS - 1], 1);
-
-	return min(ret, 0);
-}
-
-static int do_op_unwatch(void)
-{
-	return twheel_op_unwatch(&op, &specs[0].key) ? 0 : -ENOENT;
-}
-
-static int do_op_rearm(void)
-{
-	return min(twheel_op_rearm(&op, twheel_deadline(2 * DAY), TWHEEL_REARM_ALWAYS), 0);
-}
-
-static int do_op_complete(void)
-{
-	return twheel_op_complete(&op, 1);
-}
-
-static int do_op_cancel(void)
-{
-	return twheel_op_cancel(&op);
-}
-
-static int do_signal(void)
-{
-	return twheel_signal(purgatory, &specs[0].key, 1, 1) ? -EBUSY : 0;
-}
-
-static int do_check_and_complete(void)
-{
-	return twheel_check_and_complete(purgatory, &specs[0].key, 1, 0) ? -EBUSY : 0;
-}
-
-static int do_cancel_for_key(void)
-{
-	return twheel_cancel_for_key(purgatory, &specs[0].key, NULL, NULL, 0) == 1 ? 0 : -ENOENT;
-}
-
-static int do_complete_all(void)
-{
-	return twheel_complete_all(purgatory, 0, 1, 0) == 1 ? 0 : -ENOENT;
-}
-
-static int do_op_iterate(void)
-{
-	struct twheel_op_iter iter;
-	struct twheel_op *found;
-
-	twheel_op_iter_start(&iter, purgatory);
-	found = twheel_op_iter_next(&iter);
-	twheel_op_iter_end(&iter);
-	return found ? 0 : -ENOENT;
-}
-
-static void add_op_of_two_keys(void)
-{
-	struct twheel_op_args args = {
-		.deadline = twheel_deadline(DAY), .condition = TWHEEL_COND_ALL,
-		.nr_keys = 2, .specs = specs, .watches = watches,
-	};
-
-	twheel_op_init(&op, &op_ops);
-	WARN_ON(twheel_op_add(purgatory, &op, &args));
-}
-
-/* The same through the device */
+/* Calls on a pending operation of the device */
 
 static void add_device_op(void)
 {
-	WARN_ON(device_add(file, device_args(2)));
+	WARN_ON(device_add(file, 2, (struct twheel_add_args) { }));
 }
 
-static int do_device_cancel(void)
-{
-	return rig_ioctl(file, TWHEEL_IOC_CANCEL, &(struct twheel_cancel_args) { .id = id });
-}
-
-static int do_device_complete(void)
-{
-	return rig_ioctl(file, TWHEEL_IOC_COMPLETE, &(struct twheel_complete_args) { .id = id });
-}
-
-static int do_device_unwatch(void)
-{
-	struct twheel_unwatch_args args = { .id = id, .key = specs[0].key };
-
-	return rig_ioctl(file, TWHEEL_IOC_UNWATCH, &args);
-}
-
-static int do_device_signal(void)
-{
-	struct twheel_signal_args args = { .key = specs[0].key };
-
-	return rig_ioctl(file, TWHEEL_IOC_SIGNAL, &args);
-}
-
-static int do_device_cancel_key(void)
-{
-	struct twheel_cancel_key_args args = { .key = specs[0].key };
-
-	return rig_ioctl(file, TWHEEL_IOC_CANCEL_KEY, &args);
-}
-
-static int do_device_complete_all(void)
-{
-	return rig_ioctl(file, TWHEEL_IOC_COMPLETE_ALL, &(struct twheel_complete_all_args) { });
-}
+DO_IOCTL(device_cancel, file, CANCEL, cancel, .id = id)
+DO_IOCTL(device_complete, file, COMPLETE, complete, .id = id)
+DO_IOCTL(device_unwatch, file, UNWATCH, unwatch, .id = id, .key = specs[0].key)
+DO_IOCTL(device_signal, file, SIGNAL, signal, .key = specs[0].key)
+DO_IOCTL(device_cancel_key, file, CANCEL_KEY, cancel_key, .key = specs[0].key)
+DO_IOCTL(device_complete_all, file, COMPLETE_ALL, complete_all)
 
 static int do_device_read(void)
 {
@@ -493,12 +317,7 @@ static int do_device_read(void)
 	return rig_read(file, &event, sizeof(event)) == sizeof(event) ? 0 : -EAGAIN;
 }
 
-static int do_device_poll(void)
-{
-	struct rig_polled polled = { file, EPOLLIN };
-
-	return rig_poll(&polled, 1, 0) < 0 ? -EIO : 0;
-}
+CALL(device_poll, rig_poll(&(struct rig_polled) { file, EPOLLIN }, 1, 0) < 0 ? -EIO : 0)
 
 /* With a file that is opened before and closed afterwards */
 
@@ -512,15 +331,8 @@ static void open_one_named(void)
 	WARN_ON(do_open_named());
 }
 
-static int do_device_drain(void)
-{
-	return rig_ioctl(opened, TWHEEL_IOC_DRAIN, &(struct twheel_drain_args) { });
-}
-
-static int do_device_restrict(void)
-{
-	return rig_ioctl(opened, TWHEEL_IOC_RESTRICT, &(struct twheel_restrict_args) { });
-}
+DO_IOCTL(device_drain, opened, DRAIN, drain)
+DO_IOCTL(device_restrict, opened, RESTRICT, restrict)
 
 /* The next add creates a wheel. */
 static void drop_wheels(void)
@@ -534,17 +346,8 @@ static void create_another(void)
 	WARN_ON(do_create_named());
 }
 
-static int do_device_remove(void)
-{
-	struct twheel_remove_args args = { .name = "another" };
-
-	return rig_ioctl(control, TWHEEL_IOC_REMOVE, &args);
-}
-
-static int do_module_init(void)
-{
-	return rig_module_init("twheel");
-}
+CALL(device_remove, program_remove_name(control, "another"))
+CALL(module_init, rig_module_init("twheel"))
 
 static void undo_module_init(void)
 {
@@ -599,10 +402,6 @@ bool settles_at(s64 most)
 	return false;
 }
 
-static void nothing_to_undo(void)
-{
-}
-
 /* The counts of the open files, but for those that other threads change. */
 struct state {
 	struct twheel_query_args of[2];
@@ -621,49 +420,53 @@ static void get_state(struct state *state)
 	}
 }
 
-/* Return: whether the call has failed with -ENOMEM, without an effect. */
-static bool test(const char *name, int (*call)(void), void (*undo)(void))
+/*
+ * If @prepare is not NULL, the call is on an object that is created before each attempt, and
+ * destroyed after it. Return: whether the call has failed with -ENOMEM, without an effect.
+ */
+static bool test(const char *name, void (*prepare)(void), int (*call)(void), void (*undo)(void))
 {
 	struct state before_call, after_call;
+	bool refused = false, was_made = true;
 	const char *wrong = NULL;
-	bool refused = false;
 	unsigned int nth;
 	s64 before;
 	int err;
 
 	/* Create the threads that persist, and let the hash table grow. */
+	if (prepare)
+		prepare();
 	if (call())
 		wrong = "fails without an injected failure";
 	else
 		undo();
 	before = allocated_at_rest();
-	for (nth = 1; nth < MOST && !wrong; nth++) {
-		bool was_made;
-
+	for (nth = 0; was_made && nth < MOST && !wrong;) {
+		if (prepare)
+			prepare();
 		get_state(&before_call);
-		was_made = fail_nth(nth, call, &err);
+		was_made = fail_nth(nth + 1, call, &err);
+		nth += was_made;
 		refused |= err == -ENOMEM;
-		if (err && err != -ENOMEM)
-			wrong = "fails with an error other than -ENOMEM";
+		if (err && (err != -ENOMEM || !was_made))
+			wrong = "fails, but not because of an allocation";
 		else if (err && must_succeed)
 			wrong = "needs memory";
-		else if (err && !was_made)
-			wrong = "fails without a failed allocation";
-		else if (!err)
+		if (prepare || !err)
 			undo();
 		if (!wrong && !settles_at(before + BUCKETS))
 			wrong = "objects are left";
 		get_state(&after_call);
-		if (!wrong && err && memcmp(&before_call, &after_call, sizeof(after_call)))
+		if (!wrong && err && !prepare &&
+		    memcmp(&before_call, &after_call, sizeof(after_call)))
 			wrong = "has an effect";
-		if (!was_made)
-			break;
 	}
-	verdict(name, wrong, nth - 1);
+	verdict(name, nth == MOST ? "endless allocations" : wrong, nth);
 	return refused && !wrong;
 }
 
-#define TEST(call, undo)	test(#call, do_##call, undo)
+#define TEST(call, undo)		test(#call, NULL, do_##call, undo)
+#define TEST_ON(prepare, call, undo)	test(#call, prepare, do_##call, undo)
 
 /* A test of an error in Documentation/calls.toml, for scripts/check-abi */
 #define GIVES(call, error, test)					\
@@ -672,40 +475,8 @@ do {									\
 		verdict(#call, "does not fail with " #error, 0);	\
 } while (0)
 
-/* A call on an object that is created before each attempt, and destroyed after it. */
-static void test_on(const char *name, void (*prepare)(void), int (*call)(void),
-		    void (*undo)(void))
-{
-	const char *wrong = NULL;
-	bool was_made = true;
-	unsigned int nth;
-	s64 before;
-	int err;
-
-	prepare();
-	call();
-	undo();
-	before = allocated_at_rest();
-	for (nth = 0; was_made && nth < MOST && !wrong;) {
-		prepare();
-		was_made = fail_nth(nth + 1, call, &err);
-		undo();
-		nth += was_made;
-		if (err && (err != -ENOMEM || !was_made))
-			wrong = "fails, but not because of an allocation";
-		else if (err && must_succeed)
-			wrong = "needs memory";
-		else if (!settles_at(before + BUCKETS))
-			wrong = "objects are left";
-	}
-	verdict(name, nth == MOST ? "endless allocations" : wrong, nth);
-}
-
-#define TEST_ON(prepare, call, undo)	test_on(#call, prepare, do_##call, undo)
-
 static struct {
-	struct twheel_op op;
-	struct twheel_watch watch;
+	struct program_op op;
 	bool pending;
 } lone[KEYS];
 
@@ -716,16 +487,10 @@ static struct twheel_key lone_key(unsigned int i)
 
 static int lone_add(unsigned int i)
 {
-	struct twheel_watch_spec spec = { .key = lone_key(i) };
-	struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
-		.nr_keys = 1, .specs = &spec, .watches = &lone[i].watch,
-	};
 	int err;
 
-	twheel_op_init(&lone[i].op, &op_ops);
 	current->fail_nth = !!READ_ONCE(rig_fail_every);
-	err = twheel_op_add(purgatory, &lone[i].op, &args);
+	err = program_op_add(purgatory, &lone[i].op, TWHEEL_NEVER, lone_key(i), 0);
 	current->fail_nth = 0;
 	lone[i].pending = !err;
 	return err;
@@ -803,14 +568,11 @@ static void test_slow_growth(void)
 	const char *wrong = NULL;
 	unsigned int i;
 
-	if (open_as("/dev/twheel", &slow)) {
-		verdict("slow growth", "cannot open", 0);
-		return;
-	}
+	slow = program_open("/dev/twheel");
 	WRITE_ONCE(rig_alloc_ms, 30);
 	for (i = 0; i < KEYS && !wrong; i++) {
 		specs[0].key = lone_key(i);
-		if (device_add(slow, device_args(1)) || watch_another(i))
+		if (device_add(slow, 1, (struct twheel_add_args) { }) || watch_another(i))
 			wrong = "a call fails";
 	}
 	WRITE_ONCE(rig_alloc_ms, 0);
@@ -825,10 +587,10 @@ static void test_kernel(void)
 	test_levels();
 	TEST(purgatory_create, undo_purgatory_create);
 	do_purgatory_create();
-	TEST(debugfs_wheels, nothing_to_undo);
-	TEST(debugfs_buckets, nothing_to_undo);
-	TEST(debugfs_purgatories, nothing_to_undo);
-	TEST(debugfs_operations, nothing_to_undo);
+	TEST(debugfs_wheels, nothing);
+	TEST(debugfs_buckets, nothing);
+	TEST(debugfs_purgatories, nothing);
+	TEST(debugfs_operations, nothing);
 	must_succeed = true;
 	TEST(op_add, undo_op_add);
 	TEST_ON(add_op_of_two_keys, op_watch, undo_op_add);
@@ -848,14 +610,11 @@ static void test_kernel(void)
 
 static void test_device(void)
 {
-	struct twheel_remove_args remove = { .name = "fail" };
-
 	GIVES(open, ENOMEM, TEST(open, undo_open));
-	if (open_as("/dev/twheel", &file) || open_as("/dev/twheel-control", &control) ||
-	    create_name("fail") || open_as("/dev/twheel-fail", &named)) {
-		verdict("device", "cannot be opened", 0);
-		return;
-	}
+	file = program_open("/dev/twheel");
+	control = program_open("/dev/twheel-control");
+	expect(!program_create_name(control, "fail"), "cannot create a name");
+	named = program_open("/dev/twheel-fail");
 	TEST(open_named, undo_open);
 	TEST(device_add, undo_device_add);
 	TEST(device_add_keys1, undo_device_add);
@@ -867,11 +626,11 @@ static void test_device(void)
 	TEST_ON(drop_wheels, device_batch, undo_device_batch);
 	do_device_add_keys1();
 	GIVES(TWHEEL_IOC_WATCH, ENOMEM, TEST(device_watch, undo_device_watch));
-	GIVES(TWHEEL_IOC_INFO, ENOMEM, TEST(device_info, nothing_to_undo));
-	TEST(device_list, nothing_to_undo);
-	TEST(device_query, nothing_to_undo);
-	TEST(device_rearm, nothing_to_undo);
-	TEST(fdinfo, nothing_to_undo);
+	GIVES(TWHEEL_IOC_INFO, ENOMEM, TEST(device_info, nothing));
+	TEST(device_list, nothing);
+	TEST(device_query, nothing);
+	TEST(device_rearm, nothing);
+	TEST(fdinfo, nothing);
 	undo_device_add();
 	TEST_ON(add_device_op, device_cancel, undo_device_add);
 	TEST_ON(add_device_op, device_complete, undo_device_add);
@@ -888,7 +647,7 @@ static void test_device(void)
 	TEST(fasync, undo_fasync);
 	test_slow_growth();
 	rig_close(named);
-	rig_ioctl(control, TWHEEL_IOC_REMOVE, &remove);
+	program_remove_name(control, "fail");
 	rig_close(control);
 	rig_close(file);
 }

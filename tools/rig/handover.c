@@ -165,12 +165,16 @@ static void device_user(void)
 
 static void device_named(void)
 {
-	expect(!program_create_name("handover"), "TWHEEL_IOC_CREATE");
+	struct file *control = program_open("/dev/twheel-control");
+
+	expect(!program_create_name(control, "handover"), "TWHEEL_IOC_CREATE");
+	rig_close(control);
 	files_set("/dev/twheel-handover", 2);
 }
 
 static void close_all(void)
 {
+	struct file *control = program_open("/dev/twheel-control");
 	unsigned int cpu;
 
 	twheel_purgatory_destroy(purgatory);
@@ -181,7 +185,8 @@ static void close_all(void)
 		rig_close(players[1].file);
 	for (cpu = 0; cpu < CPUS; cpu++)
 		players[cpu].file = NULL;
-	program_remove_name("handover");
+	program_remove_name(control, "handover");
+	rig_close(control);
 }
 
 static const struct job {

@@ -88,31 +88,25 @@ struct twheel_add_args program_add_args(u64 delay, const struct twheel_watch_spe
 	};
 }
 
-int program_create_name(const char *name)
+int program_create_name(struct file *control, const char *name)
 {
 	struct twheel_create_args args = {
 		.mode = 0600, .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER
 	};
-	struct file *control = program_open("/dev/twheel-control");
 	int fd;
 
 	strscpy(args.name, name, sizeof(args.name));
 	fd = rig_ioctl(control, TWHEEL_IOC_CREATE, &args);
-	rig_close(control);
 	if (fd < 0)
 		return fd;
 	rig_close(rig_fd_take(fd));
 	return 0;
 }
 
-int program_remove_name(const char *name)
+int program_remove_name(struct file *control, const char *name)
 {
-	struct file *control = program_open("/dev/twheel-control");
 	struct twheel_remove_args args = { };
-	int err;
 
 	strscpy(args.name, name, sizeof(args.name));
-	err = rig_ioctl(control, TWHEEL_IOC_REMOVE, &args);
-	rig_close(control);
-	return err;
+	return rig_ioctl(control, TWHEEL_IOC_REMOVE, &args);
 }

@@ -45,8 +45,8 @@ struct file *program_open(const char *name);
 /* Arguments of an add that one signal of any of its keys completes. */
 struct twheel_add_args program_add_args(u64 delay, const struct twheel_watch_spec *specs, u32 nr);
 
-/* Return: an error, or 0. */
-int program_create_name(const char *name);
-int program_remove_name(const char *name);
+/* Return: an error, or 0. @control is a file of the control node. */
+int program_create_name(struct file *control, const char *name);
+int program_remove_name(struct file *control, const char *name);
 
 #endif /* _RIG_PROGRAM_H */
