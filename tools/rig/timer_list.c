@@ -16,12 +16,9 @@
 #define msleep				kernel_msleep
 #define schedule_timeout		kernel_schedule_timeout
 #define schedule_timeout_interruptible	kernel_schedule_timeout_interruptible
-#define schedule_timeout_killable	kernel_schedule_timeout_killable
-#define schedule_timeout_uninterruptible	kernel_schedule_timeout_uninterruptible
 #define schedule_timeout_idle		kernel_schedule_timeout_idle
 
 /* What it needs of other headers, mostly for functions that are not called */
-#undef from_timer
 #undef jiffies
 #undef lockdep_init_map
 #undef lock_map_acquire

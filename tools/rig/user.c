@@ -100,12 +100,6 @@ void user_signal(pthread_t thread, bool fatal)
 	pthread_mutex_unlock(&threads_lock);
 }
 
-int user_pthread_kill(pthread_t thread, int signal)
-{
-	user_signal(thread, signal == SIGKILL);
-	return 0;
-}
-
 /* Descriptors */
 
 static bool is_ours(int fd)
@@ -402,32 +396,6 @@ int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
 	return call_end(ready < 0 ? ready : ready + nr_closed);
 }
 
-static int not_there(void)
-{
-	errno = EOPNOTSUPP;
-	return -1;
-}
-
-int user_epoll_create1(int flags)
-{
-	return FD_FAIL_NTH;
-}
-
-int user_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
-{
-	return not_there();
-}
-
-int user_epoll_wait(int epoll, struct epoll_event *events, int nr, int timeout_ms)
-{
-	return not_there();
-}
-
-pid_t user_fork(void)
-{
-	return not_there();
-}
-
 /*
  * Memory: mappings without access, which may get access later, are allocated from one area.
  * It is always mapped; a byte for each page holds the accesses allowed for the kernel.
@@ -529,7 +497,10 @@ int user_clock_settime(clockid_t clock, const struct timespec *to)
 {
 	struct timespec64 time = { .tv_sec = to->tv_sec, .tv_nsec = to->tv_nsec };
 
-	return clock == CLOCK_REALTIME ? do_settimeofday64(&time) : not_there();
+	if (clock == CLOCK_REALTIME)
+		return do_settimeofday64(&time);
+	errno = EOPNOTSUPP;
+	return -1;
 }
 
 bool user_remove_names(void)

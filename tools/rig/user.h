@@ -4,8 +4,8 @@
  * redirects their calls from the kernel to the rig, without changing them.
  *
  * Descriptors of the rig are numbers that are not used by the system; for other descriptors,
- * and for files unknown to the rig, the system is called. fork() and epoll fail with ENOSYS:
- * the threads of the rig would not be copied, and its wait queues only wake tasks.
+ * and for files unknown to the rig, the system is called. fork() and epoll must not be used: the
+ * threads of the rig would not be copied, and its wait queues only wake tasks.
  */
 #ifndef _RIG_USER_H
 #define _RIG_USER_H
@@ -16,7 +16,6 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/timex.h>
@@ -34,17 +33,12 @@ ssize_t user_preadv2(int fd, const struct iovec *pieces, int nr, off_t pos, int 
 ssize_t user_pread(int fd, void *buf, size_t size, off_t pos);
 ssize_t user_pwrite(int fd, const void *buf, size_t size, off_t pos);
 int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms);
-int user_epoll_create1(int flags);
-int user_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event);
-int user_epoll_wait(int epoll, struct epoll_event *events, int nr, int timeout_ms);
 void *user_mmap(void *at, size_t size, int prot, int flags, int fd, off_t pos);
 int user_mprotect(void *at, size_t size, int prot);
 int user_madvise(void *at, size_t size, int advice);
 int user_clock_gettime(clockid_t clock, struct timespec *now);
 int user_adjtimex(struct timex *step);
 int user_clock_settime(clockid_t clock, const struct timespec *to);
-int user_pthread_kill(pthread_t thread, int signal);
-pid_t user_fork(void);
 
 #ifndef RIG_USER_CALLS
 #define open		user_open
@@ -57,16 +51,11 @@ pid_t user_fork(void);
 #define pread		user_pread
 #define pwrite		user_pwrite
 #define poll(...)	user_poll(__VA_ARGS__)
-#define epoll_create1	user_epoll_create1
-#define epoll_ctl	user_epoll_ctl
-#define epoll_wait	user_epoll_wait
 #define mmap		user_mmap
 #define mprotect	user_mprotect
 #define madvise		user_madvise
 #define clock_gettime	user_clock_gettime
 #define adjtimex	user_adjtimex
-#define pthread_kill	user_pthread_kill
-#define fork		user_fork
 #endif
 
 /* Reserve the area for mmap(); called before threads exist. */

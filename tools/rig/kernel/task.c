@@ -286,18 +286,6 @@ long schedule_timeout_interruptible(long timeout)
 	return schedule_timeout(timeout);
 }
 
-long schedule_timeout_killable(long timeout)
-{
-	set_current_state(TASK_KILLABLE);
-	return schedule_timeout(timeout);
-}
-
-long schedule_timeout_uninterruptible(long timeout)
-{
-	set_current_state(TASK_UNINTERRUPTIBLE);
-	return schedule_timeout(timeout);
-}
-
 long schedule_timeout_idle(long timeout)
 {
 	set_current_state(TASK_IDLE);

@@ -94,7 +94,6 @@ struct rcu_head {
 #define SMP_CACHE_BYTES	64
 #define ____cacheline_aligned		__aligned(64)
 #define ____cacheline_aligned_in_smp	__aligned(64)
-#define __cacheline_aligned_in_smp	__aligned(64)
 
 #define __same_type(a, b)	__builtin_types_compatible_p(typeof(a), typeof(b))
 #undef static_assert
@@ -103,7 +102,6 @@ struct rcu_head {
 #define offsetofend(type, member)	(offsetof(type, member) + sizeof(((type *)0)->member))
 #define DECLARE_FLEX_ARRAY(type, name)	struct { struct { } __empty_##name; type name[]; }
 #define ARRAY_SIZE(a)			(sizeof(a) / sizeof((a)[0]))
-#define __stringify_1(x...)		#x
 
 #define U32_MAX		((u32)~0U)
 #define U64_MAX		(~0ULL)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Modules: the program calls rig_module_init("name") instead of insmod, and sets parameters
- * by name before that. RIG_MODULE is the name, defined by the Makefile. Also static branches,
- * and trace events, which only cause jitter.
+ * by name before that. RIG_MODULE is the name, defined by the Makefile. Also trace events, which
+ * only cause jitter.
  */
 #ifndef _RIG_MODULE_H
 #define _RIG_MODULE_H
@@ -82,14 +82,6 @@ static void __attribute__((constructor)) rig_module_construct_exit(void)\
 	rig_module.exit = fn;						\
 }									\
 extern int rig_needs_a_semicolon
-
-struct static_key_false {
-	bool on;
-};
-
-#define DEFINE_STATIC_KEY_FALSE(name)	struct static_key_false name
-#define static_branch_unlikely(key)	unlikely(READ_ONCE((key)->on))
-#define static_branch_enable(key)	WRITE_ONCE((key)->on, true)
 
 #define TP_PROTO(...)			__VA_ARGS__
 #define TP_ARGS(...)

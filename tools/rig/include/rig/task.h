@@ -35,7 +35,6 @@ struct task_struct {
 	unsigned int		flags;		/* PF_*, see uring.h */
 	bool			should_stop;
 	bool			sleeps;		/* in schedule() */
-	bool			exited;		/* @result is valid */
 	u8			signals;	/* RIG_SIGNAL_*, see fs.h */
 	int			result;
 	int			(*fn)(void *data);
@@ -102,8 +101,6 @@ static inline void rig_linger(void)
 void schedule(void);
 long schedule_timeout(long jiffies);
 long schedule_timeout_interruptible(long jiffies);
-long schedule_timeout_killable(long jiffies);
-long schedule_timeout_uninterruptible(long jiffies);
 long schedule_timeout_idle(long jiffies);
 void rig_sleep_until(u64 ns);
 int wake_up_process(struct task_struct *task);

@@ -138,7 +138,6 @@ void rig_set_time_ns(s64 monotonic, s64 boottime);
 void msleep(unsigned int ms);
 void usleep_range(unsigned long min, unsigned long max);
 void udelay(unsigned long us);
-#define ndelay(ns)	udelay(1)
 
 /* High-resolution timers, in the interrupt thread of a virtual CPU */
 enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
@@ -177,6 +176,5 @@ void timer_setup(struct timer_list *timer, void (*fn)(struct timer_list *timer),
 		 unsigned int flags);
 int mod_timer(struct timer_list *timer, unsigned long expires);
 int timer_delete_sync(struct timer_list *timer);
-#define from_timer(variable, timer, field)	container_of(timer, typeof(*variable), field)
 
 #endif /* _RIG_TIME_H */

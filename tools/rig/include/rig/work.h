@@ -51,7 +51,6 @@ void destroy_workqueue(struct workqueue_struct *queue);
 #define INIT_DELAYED_WORK(dwork, fn)	rig_work_init(&(dwork)->work, fn)
 #define to_delayed_work(item)		container_of(item, struct delayed_work, work)
 #define queue_work(queue, work)		rig_work_queue(queue, work, 0, false)
-#define schedule_work(work)		queue_work(system_wq, work)
 #define queue_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, false)
 #define schedule_delayed_work(dwork, delay)	queue_delayed_work(system_wq, dwork, delay)
 #define mod_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, true)
