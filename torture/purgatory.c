@@ -32,13 +32,10 @@
  *	wait	likewise, but let near deadlines expire before the drain
  *	all	likewise, but complete all operations and check the limits
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/err.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
-#include <linux/printk.h>
 #include <linux/slab.h>
 #include <linux/timer.h>
 
@@ -246,10 +243,6 @@ static void end(struct torture_purgatory *p, struct torture_thread *thread)
 	slots_empty(p);
 	purgatory_check_empty(p);
 	quarantine_free(p, 0);
-	if (torture_verbose)
-		pr_info("purgatory %u: drained %s after %lld operations\n", p->number,
-			busy ? "in use" : "when idle",
-			atomic64_read(&p->added) - (s64)p->before.added);
 	torture_step(thread, "destroy");
 	twheel_purgatory_destroy(p->purgatory);
 	destroy_wheels(p);

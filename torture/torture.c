@@ -92,10 +92,6 @@ static ulong seed;
 module_param(seed, ulong, 0444);
 MODULE_PARM_DESC(seed, "seed of the random numbers, 0 for a random seed (default 0)");
 
-bool torture_verbose;
-module_param_named(verbose, torture_verbose, bool, 0444);
-MODULE_PARM_DESC(verbose, "log the end of each wheel and purgatory (default no)");
-
 struct torture_wheel *torture_wheels;
 unsigned int torture_nr_wheels;
 

@@ -202,7 +202,6 @@ extern struct torture_wheel *torture_wheels;
 extern unsigned int torture_nr_wheels;
 extern unsigned int torture_onoff_ms;
 extern unsigned int torture_clock_ms;
-extern bool torture_verbose;
 bool torture_may_delay(struct rnd_state *rng);
 u32 torture_below(struct rnd_state *rng, u32 below);
 enum twheel_rearm torture_rearm(struct rnd_state *rng);

@@ -284,10 +284,6 @@ static void end(struct torture_wheel *w, struct torture_thread *thread)
 			expect_limit(w);
 	}
 	expect_counts(w);
-	if (torture_verbose)
-		pr_info("wheel %u: %s after %lld armings\n", w->number,
-			way >= 2 ? "stopped" : way ? "drained" : "cancelled",
-			counted(w, COUNT_ARMED));
 	torture_step(thread, "destroy");
 	if (!is_system(w))
 		twheel_destroy(w->wheel);
