@@ -48,13 +48,6 @@ static void nothing(void)
 {
 }
 
-/* A call named @name, that returns 0 or an error */
-#define CALL(name, value)						\
-static int do_##name(void)						\
-{									\
-	return value;							\
-}
-
 /* An ioctl on a file; the last arguments initialise its structure. */
 #define DO_IOCTL(name, file, call, type, ...)				\
 	CALL(name, rig_ioctl(file, TWHEEL_IOC_##call,			\

@@ -8,6 +8,13 @@
 /* Greater than the number of allocations of any call */
 #define MOST	1000
 
+/* A call named @name, which returns 0 or an error */
+#define CALL(name, value)						\
+static int do_##name(void)						\
+{									\
+	return value;							\
+}
+
 /* Make a call with its @nth allocation failing. Return: false if it made fewer. */
 bool fail_nth(unsigned int nth, int (*call)(void), int *err);
 

@@ -61,24 +61,6 @@ static void op_released(struct twheel_op *unused)
 
 static const struct twheel_op_ops ops = { .ended = op_ended, .release = op_released };
 
-/* Calls, and what precedes them. Each returns 0 or an error. */
-
-static int nothing_before(void)
-{
-	return 0;
-}
-
-static int timer_add(void)
-{
-	return twheel_timer_add(&timer, due);
-}
-
-/* A timer without a deadline needs no level. */
-static int timer_add_never(void)
-{
-	return twheel_timer_add(&timer, TWHEEL_NEVER);
-}
-
 static int rearm_with(int expected)
 {
 	int ret = twheel_timer_rearm(&timer, due, TWHEEL_REARM_ALWAYS);
@@ -88,27 +70,6 @@ static int rearm_with(int expected)
 	return ret == expected ? 0 : -EBUSY;
 }
 
-static int timer_rearm(void)
-{
-	return rearm_with(2);
-}
-
-/* If it fails, the timer stays pending. */
-static int timer_rearm_pending(void)
-{
-	return rearm_with(1);
-}
-
-static int periodic_start(void)
-{
-	return twheel_periodic_start(&periodic, due, DELAY, 0, TWHEEL_FIXED_RATE);
-}
-
-static int work_add(void)
-{
-	return twheel_work_add(&work, due);
-}
-
 static int op_add_until(u64 deadline)
 {
 	struct twheel_op_args args = { .deadline = deadline };
@@ -116,20 +77,19 @@ static int op_add_until(u64 deadline)
 	return twheel_op_add(purgatory, &op, &args);
 }
 
-static int op_add(void)
-{
-	return op_add_until(due);
-}
-
-static int op_add_never(void)
-{
-	return op_add_until(TWHEEL_NEVER);
-}
-
-static int op_rearm(void)
-{
-	return min(twheel_op_rearm(&op, due, TWHEEL_REARM_ALWAYS), 0);
-}
+/* Calls, and what precedes them */
+CALL(nothing_before, 0)
+CALL(timer_add, twheel_timer_add(&timer, due))
+/* A timer without a deadline needs no level. */
+CALL(timer_add_never, twheel_timer_add(&timer, TWHEEL_NEVER))
+CALL(timer_rearm, rearm_with(2))
+/* If it fails, the timer stays pending. */
+CALL(timer_rearm_pending, rearm_with(1))
+CALL(periodic_start, twheel_periodic_start(&periodic, due, DELAY, 0, TWHEEL_FIXED_RATE))
+CALL(work_add, twheel_work_add(&work, due))
+CALL(op_add, op_add_until(due))
+CALL(op_add_never, op_add_until(TWHEEL_NEVER))
+CALL(op_rearm, min(twheel_op_rearm(&op, due, TWHEEL_REARM_ALWAYS), 0))
 
 /* Wheels */
 
@@ -223,8 +183,8 @@ static void test_level(const char *name, bool is_inline, int (*before)(void), in
 	verdict(name, wrong, nth);
 }
 
-#define TEST_LEVEL(before, call)	test_level(#call, false, before, call)
-#define TEST_INLINE(before, call)	test_level("inline " #call, true, before, call)
+#define TEST_LEVEL(before, call)	test_level(#call, false, do_##before, do_##call)
+#define TEST_INLINE(before, call)	test_level("inline " #call, true, do_##before, do_##call)
 
 void test_levels(void)
 {
