@@ -130,15 +130,6 @@ static void disturb(void)
 		pthread_join(child->threads[i].self, NULL);
 }
 
-/* The control file never changes, so its generation is that of a completed change. */
-static void open_control(void)
-{
-	child->control = (struct slot){
-		.gen = 2, .type = FILE_CONTROL, .name = -1, .access = O_RDWR,
-		.fd = open("/dev/twheel-control", O_RDWR | O_CLOEXEC),
-	};
-}
-
 /* Main function of a child. @nr is its index among the children of its worker. */
 void run_child(unsigned int worker, unsigned int nr)
 {
@@ -151,14 +142,9 @@ void run_child(unsigned int worker, unsigned int nr)
 	child->worker = worker;
 	child->nr = nr;
 	set_signals();
-	for (i = 0; i < NR_SLOTS; i++) {
-		child->slots[i].fd = -1;
-		child->slots[i].name = -1;
-		child->slots[i].unsure = true;
-	}
+	init_slots();
 	for (i = 0; i < NR_THREADS; i++)
 		init_thread(&child->threads[i], i);
-	open_control();
 	for (i = 0; i < NR_THREADS; i++) {
 		if (pthread_create(&child->threads[i].self, NULL, run_thread, &child->threads[i]))
 			_exit(2);

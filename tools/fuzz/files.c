@@ -26,13 +26,31 @@ static struct known {
 	unsigned int next[NR_NAMES];
 	unsigned long removals_begun;	/* calls that may remove a purgatory */
 	unsigned long removals_ended;	/* calls that returned, or whose threads are gone */
-	unsigned long removing[MAX_WORKERS];	/* calls of the child that have not returned */
+	unsigned long removing[NR_WORKERS];	/* calls of the child that have not returned */
 } *known;
 
 int files_init(void)
 {
 	known = share_alloc(sizeof(*known));
 	return known ? 0 : -1;
+}
+
+/*
+ * Only the control node is open at first. Its file never changes, so its generation is that of a
+ * completed change.
+ */
+void init_slots(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_SLOTS; i++)
+		child->slots[i] = (struct slot){ .fd = -1, .name = -1, .unsure = true };
+	child->control = (struct slot){
+		.gen = 2, .type = FILE_CONTROL, .name = -1, .access = O_RDWR,
+		.fd = open("/dev/twheel-control", O_RDWR | O_CLOEXEC),
+	};
+	if (child->control.fd < 0)
+		failed(NULL, "the control node: %s", strerror(errno));
 }
 
 static struct view view_of(struct slot *slot)

@@ -29,7 +29,7 @@
 #define SEC		1000000000ULL
 #define HOUR		(3600 * SEC)
 
-#define MAX_WORKERS	16
+#define NR_WORKERS	4
 #ifndef NR_THREADS
 #define NR_THREADS	3	/* threads of a child */
 #endif
@@ -201,10 +201,8 @@ struct trial {
 
 struct options {
 	unsigned int seconds;
-	unsigned int workers;
 	__u64 seed;
-	bool clock;
-	bool cover;
+	bool cover;		/* KCOV is available */
 	unsigned long total;	/* number of PCs in the module, 0 if unknown */
 	const char *pcs;	/* output file for the reached PCs */
 };
@@ -273,6 +271,7 @@ void *place_out(struct thread *t, unsigned int place, size_t size);
 
 /* files.c */
 int files_init(void);
+void init_slots(void);
 struct view look_at(struct thread *t);
 struct view look_at_control(void);
 bool same_file(const struct view *view);

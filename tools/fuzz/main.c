@@ -3,13 +3,12 @@
  * twheel_fuzz: makes valid, nearly valid and invalid calls of the device, from several
  * processes, threads and users at once, guided by the coverage of the module.
  *
- *   twheel_fuzz [seconds=60] [workers=4] [seed=n] [clock=0] [cover=0] [total=n] [pcs=file]
+ *   twheel_fuzz [seconds=60] [seed=n] [total=n] [pcs=file]
  *
  * Run it as root, in a virtual machine: it sets the realtime clock, and injects failures into
- * the kernel.  seed= repeats the random decisions of each thread, but not their timing;
- * clock=0 does not set the realtime clock, cover=0 does not use KCOV, total= is the number of
- * PCs in the module, and pcs= names an output file for the reached PCs, as offsets in its
- * .text.
+ * the kernel.  seed= repeats the random decisions of each thread, but not their timing; total=
+ * is the number of PCs in the module, and pcs= names an output file for the reached PCs, as
+ * offsets in its .text.
  *
  * The progress is printed every ten seconds. The last line starts with "twheel_fuzz:
  * SUCCESS:" or "twheel_fuzz: FAILURE:"; the failures are printed before it, each with its
@@ -28,7 +27,7 @@
 
 #include "fuzz.h"
 
-struct options options = { .seconds = 60, .workers = 4, .clock = true, .cover = true };
+struct options options = { .seconds = 60, .cover = true };
 
 static __u64 some_seed(void)
 {
@@ -43,35 +42,6 @@ static __u64 some_seed(void)
 	return seed % 1000000000;
 }
 
-/* Return: true if @text is NAME=VALUE for a known numeric option. */
-static bool take_number(const char *text)
-{
-	const char *value = strchr(text, '=');
-	unsigned long long number;
-	char *end;
-
-	if (!value || !value[1])
-		return false;
-	number = strtoull(value + 1, &end, 10);
-	if (*end)
-		return false;
-	if (!strncmp(text, "seconds=", 8))
-		options.seconds = number;
-	else if (!strncmp(text, "workers=", 8))
-		options.workers = number;
-	else if (!strncmp(text, "seed=", 5))
-		options.seed = number;
-	else if (!strncmp(text, "clock=", 6))
-		options.clock = number;
-	else if (!strncmp(text, "cover=", 6))
-		options.cover = number;
-	else if (!strncmp(text, "total=", 6))
-		options.total = number;
-	else
-		return false;
-	return true;
-}
-
 static void take_options(int argc, char **argv)
 {
 	int i;
@@ -80,15 +50,14 @@ static void take_options(int argc, char **argv)
 	for (i = 1; i < argc; i++) {
 		if (!strncmp(argv[i], "pcs=", 4))
 			options.pcs = argv[i] + 4;
-		else if (!take_number(argv[i]))
-			goto usage;
+		else if (sscanf(argv[i], "seconds=%u", &options.seconds) != 1 &&
+			 sscanf(argv[i], "seed=%llu", &options.seed) != 1 &&
+			 sscanf(argv[i], "total=%lu", &options.total) != 1)
+			break;
 	}
-	if (options.seconds && options.workers && options.workers <= MAX_WORKERS)
+	if (i == argc && options.seconds)
 		return;
-usage:
-	fprintf(stderr, "usage: twheel_fuzz [seconds=] [workers=1..%d] [seed=] [clock=0] ",
-		MAX_WORKERS);
-	fprintf(stderr, "[cover=0] [total=] [pcs=FILE]\n");
+	fprintf(stderr, "usage: twheel_fuzz [seconds=] [seed=] [total=] [pcs=FILE]\n");
 	exit(2);
 }
 
@@ -195,11 +164,11 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (set_up())
 		return 2;
-	printf("twheel_fuzz: seed=%llu, %u workers, %u s, %s\n", options.seed, options.workers,
+	printf("twheel_fuzz: seed=%llu, %u workers, %u s, %s\n", options.seed, NR_WORKERS,
 	       options.seconds, options.cover ? "guided by KCOV" : "without KCOV");
 	fflush(stdout);
 	since = now_ns();
-	for (i = 0; i < options.workers; i++) {
+	for (i = 0; i < NR_WORKERS; i++) {
 		if (!fork())
 			run_worker(i);
 	}

@@ -53,8 +53,6 @@ struct plan {
 
 static_assert(NR_THREADS <= 4, "a bit for each in the header");
 
-struct options options = { .clock = true };
-
 /* The stored inputs have failed in the past, most of them by races: they are replayed. */
 static struct seed {
 	size_t size;
@@ -422,16 +420,6 @@ static void make_names(const struct plan *plan)
 	}
 }
 
-static void open_control(void)
-{
-	child->control = (struct slot){
-		.gen = 2, .type = FILE_CONTROL, .name = -1, .access = O_RDWR,
-		.fd = user_open("/dev/twheel-control", O_RDWR),
-	};
-	if (child->control.fd < 0)
-		failed(NULL, "the control node: %s", strerror(errno));
-}
-
 static void start(const struct plan *plan)
 {
 	unsigned int i;
@@ -439,13 +427,8 @@ static void start(const struct plan *plan)
 	user_enter(0, 0, 1, NULL);
 	if (plan->header.seed & 2)
 		fuzz_state_release();
-	open_control();
+	init_slots();
 	make_names(plan);
-	memset(child->slots, 0, sizeof(child->slots));
-	for (i = 0; i < NR_SLOTS; i++) {
-		child->slots[i].fd = -1;
-		child->slots[i].name = -1;
-	}
 	child->settling = false;
 	for (i = 0; i < NR_THREADS; i++) {
 		child->threads[i].now = plan->sequences[i];
