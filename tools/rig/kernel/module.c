@@ -266,24 +266,15 @@ static struct rig_param *param_find(const char *module, const char *name)
 	return param;
 }
 
-/* Return: false if there is no such parameter. */
+/* Parameters are unsigned, and little endian. Return: false if there is no such parameter. */
 bool rig_param_get(const char *module, const char *name, unsigned long *value)
 {
 	struct rig_param *param = param_find(module, name);
 
 	if (!param)
 		return false;
-	switch (param->type) {
-	case RIG_BOOL:
-		*value = *(bool *)param->value;
-		break;
-	case RIG_UINT:
-		*value = *(unsigned int *)param->value;
-		break;
-	case RIG_ULONG:
-		*value = *(unsigned long *)param->value;
-		break;
-	}
+	*value = 0;
+	memcpy(value, param->value, param->size);
 	return true;
 }
 
@@ -295,17 +286,7 @@ void rig_param_set(const char *module, const char *name, unsigned long value)
 		fprintf(stderr, "%s has no parameter %s\n", module, name);
 		exit(2);
 	}
-	switch (param->type) {
-	case RIG_BOOL:
-		*(bool *)param->value = value;
-		break;
-	case RIG_UINT:
-		*(unsigned int *)param->value = value;
-		break;
-	case RIG_ULONG:
-		*(unsigned long *)param->value = value;
-		break;
-	}
+	memcpy(param->value, &value, param->size);
 }
 
 int rig_module_init(const char *name)

@@ -21,7 +21,7 @@ struct rig_param {
 	const char *module;
 	const char *name;
 	void *value;
-	enum rig_param_type { RIG_BOOL, RIG_UINT, RIG_ULONG } type;
+	size_t size;
 	struct rig_param *next;
 };
 
@@ -48,15 +48,12 @@ extern int rig_module_refs;
 #define __module_get(module)	rig_module_ref(module, 1)
 #define module_put(module)	rig_module_ref(module, -1)
 
-#define RIG_PARAM_TYPE(variable)					\
-	(sizeof(variable) == sizeof(bool) ? RIG_BOOL :			\
-	 sizeof(variable) == sizeof(unsigned int) ? RIG_UINT : RIG_ULONG)
 #define module_param_named(param, variable, kind, mode)			\
 static void __attribute__((constructor)) rig_param_init_##param(void)	\
 {									\
 	static struct rig_param entry = {				\
 		.module = KBUILD_MODNAME, .name = #param,		\
-		.value = &(variable), .type = RIG_PARAM_TYPE(variable),	\
+		.value = &(variable), .size = sizeof(variable),		\
 	};								\
 	rig_param_register(&entry);					\
 }									\
