@@ -7,8 +7,8 @@
  * own. No add on the device may fail, and the buckets must have few keys. Likewise in the kernel,
  * whether the add may sleep or not.
  *
- * Without memory, new keys are refused when their bucket is full, until there is memory and the
- * work item has run.
+ * While all allocations of the adds and of other threads fail, new keys are refused when their
+ * bucket is full, until there is memory and the work item has run. No key is lost meanwhile.
  *
  * The work items of many purgatories do not run all at once.
  *
@@ -167,7 +167,9 @@ static unsigned int add_ops(struct twheel_purgatory *purgatory, struct key_op *o
 	for (i = 0; i < nr_ops; i++) {
 		if (ops[i].pending)
 			continue;
+		current->fail_nth = READ_ONCE(rig_fail_every);
 		err = add_op(purgatory, &ops[i], i, flags);
+		current->fail_nth = 0;
 		ops[i].pending = !err;
 		nr += !!err;
 		expect(!err || err == -ENOMEM, "an add failed with another error: %d", err);
@@ -193,6 +195,20 @@ static void check_kernel(unsigned int flags)
 	free(ops);
 }
 
+/* Every second operation ends, and allows others to be added. */
+static void end_every_second(struct twheel_purgatory *purgatory, struct key_op *ops)
+{
+	unsigned int i;
+
+	for (i = 0; i < REFUSED_KEYS; i += 2) {
+		struct twheel_key key = { { i } };
+
+		expect(twheel_signal(purgatory, &key, 1, 0) == ops[i].pending,
+		       "a watched key is not found");
+		ops[i].pending = false;
+	}
+}
+
 static void check_without_memory(unsigned int flags)
 {
 	struct twheel_purgatory *purgatory = program_purgatory(2 * KERNEL_KEYS);
@@ -201,13 +217,14 @@ static void check_without_memory(unsigned int flags)
 	unsigned int most, nr;
 
 	rig_works_hold(true);
-	/* As after a failure. */
-	keys->retry[!!flags] = jiffies + LONG_MAX / 2;
+	WRITE_ONCE(rig_fail_every, 1);
 	nr = add_ops(purgatory, ops, REFUSED_KEYS, flags);
 	most = most_keys(keys);
 	printf("chains: without memory: at most %u keys of a bucket, %u adds refused\n", most, nr);
 	expect(nr > REFUSED_KEYS / 2, "%u refused adds without memory", nr);
 	expect(most == TWHEEL_KEY_MOST, "%u keys of a bucket without memory", most);
+	end_every_second(purgatory, ops);
+	WRITE_ONCE(rig_fail_every, 0);
 	keys->retry[!!flags] = jiffies;
 	rig_works_hold(false);
 	mod_delayed_work(system_wq, &keys->resize, 0);
@@ -216,6 +233,8 @@ static void check_without_memory(unsigned int flags)
 	most = most_keys(keys);
 	expect(!nr, "%u refused adds after the resize", nr);
 	expect(most < MANY, "%u keys of a bucket after the resize", most);
+	nr = twheel_complete_all(purgatory, 0, 0, 0);
+	expect(nr == REFUSED_KEYS, "%u operations are left", nr);
 	twheel_purgatory_destroy(purgatory);
 	free(ops);
 }

@@ -9,7 +9,7 @@
  *
  * The calls above repeat, so that a wheel has all levels that they need: fail_levels.c fails the
  * allocations of levels. Allocations of work items and reapers are not made by the caller:
- * torture fail=N fails them.
+ * torture fail=N fails them, and chains.c fails all that make the hash table of keys grow.
  */
 #include <stdio.h>
 
@@ -23,7 +23,7 @@
  * allows none.
  */
 #define BUCKETS	16
-/* Keys of operations that are added while the hash table cannot allocate memory */
+/* Keys of operations that are added while the allocations of the hash table are slow */
 #define KEYS	4000
 /* Of detached operations: the table of queues needs several allocations to get there. */
 #define QUEUE	1000
@@ -468,90 +468,13 @@ do {									\
 		verdict(#call, "does not fail with " #error, 0);	\
 } while (0)
 
-static struct {
-	struct program_op op;
-	bool pending;
-} lone[KEYS];
-
-static struct twheel_key lone_key(unsigned int i)
-{
-	return (struct twheel_key) { { i, 7 } };
-}
-
-static int lone_add(unsigned int i)
-{
-	int err;
-
-	current->fail_nth = !!READ_ONCE(rig_fail_every);
-	err = program_op_add(purgatory, &lone[i].op, TWHEEL_NEVER, lone_key(i), 0);
-	current->fail_nth = 0;
-	lone[i].pending = !err;
-	return err;
-}
-
-/* Add the operations that are not pending. Return: number of refused ones, or another error. */
-static int lone_add_all(void)
-{
-	unsigned int i, nr = 0;
-	int err;
-
-	for (i = 0; i < KEYS; i++) {
-		err = lone[i].pending ? 0 : lone_add(i);
-		if (err && err != -ENOMEM)
-			return err;
-		nr += !!err;
-		/* Time for an attempt to grow the table */
-		if (i % 200 == 0)
-			msleep(20);
-	}
-	return nr;
-}
-
-/*
- * All allocations of the adds and of other threads fail: the hash table cannot grow, and accepts
- * only a limited number of keys, until memory is available again.
- */
-static void test_growth(void)
-{
-	unsigned int i, nr = 0, tries = 0;
-	const char *wrong = NULL;
-	int refused;
-
-	do_purgatory_create();
-	WRITE_ONCE(rig_fail_every, 1);
-	refused = lone_add_all();
-	if (refused < 0)
-		wrong = "fails with an error other than -ENOMEM";
-	else if (refused < KEYS / 2)
-		wrong = "too many keys are accepted";
-	/* Every second operation ends, and allows others to be added. */
-	for (i = 0; i < KEYS; i += 2) {
-		struct twheel_key key = lone_key(i);
-
-		nr += lone[i].pending;
-		if (twheel_signal(purgatory, &key, 1, 0) != lone[i].pending)
-			wrong = "a watched key is not found";
-		lone[i].pending = false;
-	}
-	if (nr < 100)
-		wrong = "too few keys are accepted";
-	WRITE_ONCE(rig_fail_every, 0);
-	while (!wrong && lone_add_all())
-		if (++tries == 100)
-			wrong = "the table does not grow with available memory";
-	if (twheel_complete_all(purgatory, 0, 0, 0) != KEYS && !wrong)
-		wrong = "operations were lost";
-	twheel_purgatory_destroy(purgatory);
-	verdict("growth", wrong, 0);
-}
-
 static int watch_another(unsigned int i)
 {
 	struct twheel_watch_args args = {
 		.id = id, .nr_keys = 1, .keys = (uintptr_t)specs, .key_size = sizeof(specs[0]),
 	};
 
-	specs[0].key = lone_key(KEYS + i);
+	specs[0].key = (struct twheel_key) { { KEYS + i, 7 } };
 	return rig_ioctl(slow, TWHEEL_IOC_WATCH, &args);
 }
 
@@ -564,7 +487,7 @@ static void test_slow_growth(void)
 	slow = program_open("/dev/twheel");
 	WRITE_ONCE(rig_alloc_ms, 30);
 	for (i = 0; i < KEYS && !wrong; i++) {
-		specs[0].key = lone_key(i);
+		specs[0].key = (struct twheel_key) { { i, 7 } };
 		if (device_add(slow, 1, (struct twheel_add_args) { }) || watch_another(i))
 			wrong = "a call fails";
 	}
@@ -598,7 +521,6 @@ static void test_kernel(void)
 	TEST_ON(add_op_of_two_keys, op_iterate, undo_op_add);
 	must_succeed = false;
 	twheel_purgatory_destroy(purgatory);
-	test_growth();
 }
 
 static void test_device(void)
