@@ -243,7 +243,6 @@ static void change_plan(struct random *random, struct plan *plan)
 		new_sequence(random, sequence);
 }
 
-size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t space, unsigned int seed);
 size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t space, unsigned int seed)
 {
 	static struct plan plan;
@@ -271,8 +270,6 @@ size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t space, unsigned i
 	return encode(&plan, data, space);
 }
 
-size_t LLVMFuzzerCustomCrossOver(const __u8 *one, size_t one_size, const __u8 *two,
-				 size_t two_size, __u8 *out, size_t space, unsigned int seed);
 size_t LLVMFuzzerCustomCrossOver(const __u8 *one, size_t one_size, const __u8 *two,
 				 size_t two_size, __u8 *out, size_t space, unsigned int seed)
 {
@@ -479,7 +476,6 @@ static void finish(const struct header *header)
 	check_left();
 }
 
-int LLVMFuzzerTestOneInput(const __u8 *data, size_t size);
 int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 {
 	static struct plan plan;
@@ -569,13 +565,11 @@ static bool show_files(char **argv)
 }
 
 /* The sanitizers must exit at their first report, as libFuzzer expects. */
-const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
 	return "halt_on_error=1:report_signal_unsafe=0:second_deadlock_stack=1";
 }
 
-const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
 	return "detect_leaks=0:detect_stack_use_after_return=0";
