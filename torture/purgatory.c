@@ -37,8 +37,8 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>
-#include <linux/timer.h>
 
+#include "../twheel/compat.h"
 #include "purgatory.h"
 
 /* Each has separate wheels, and the number of wheels is limited. */
@@ -146,7 +146,7 @@ static void begin(struct torture_purgatory *p, struct rnd_state *rng)
 	}
 	atomic64_inc(&p->rounds);
 	for (i = 0; i < TORTURE_SOFTIRQS; i++)
-		mod_timer(&p->softirq[i].timer, jiffies + i);
+		hrtimer_start(&p->softirq[i].timer, ktime_get(), HRTIMER_MODE_ABS_SOFT);
 }
 
 /* End of a round */
@@ -156,7 +156,7 @@ static void stop_softirqs(struct torture_purgatory *p)
 	unsigned int i;
 
 	for (i = 0; i < TORTURE_SOFTIRQS; i++)
-		timer_delete_sync(&p->softirq[i].timer);
+		hrtimer_cancel(&p->softirq[i].timer);
 }
 
 static void flush_wheels(struct torture_purgatory *p)
@@ -291,7 +291,8 @@ static int set_up(struct torture_purgatory *p, unsigned int number)
 	for (i = 0; i < TORTURE_SOFTIRQS; i++) {
 		p->softirq[i].p = p;
 		torture_seed(&p->softirq[i].rng, 2000000 + 100 * number + i);
-		timer_setup(&p->softirq[i].timer, purgatory_softirq, 0);
+		twheel_hrtimer_setup(&p->softirq[i].timer, purgatory_softirq, CLOCK_MONOTONIC,
+				     HRTIMER_MODE_ABS_SOFT);
 	}
 	return 0;
 }

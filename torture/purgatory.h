@@ -6,8 +6,8 @@
 #define _TWHEEL_TORTURE_PURGATORY_H
 
 #include <linux/bitmap.h>
+#include <linux/hrtimer.h>
 #include <linux/mutex.h>
-#include <linux/timer.h>
 
 #include "torture.h"
 
@@ -128,7 +128,7 @@ struct torture_slot {
  * @rng: its random numbers
  */
 struct torture_softirq {
-	struct timer_list		timer;
+	struct hrtimer			timer;
 	struct torture_purgatory	*p;
 	struct rnd_state		rng;
 };
@@ -359,7 +359,7 @@ void purgatory_check_empty(struct torture_purgatory *p);
 
 /* purgatory_load.c */
 void purgatory_worker(struct torture_thread *thread);
-void purgatory_softirq(struct timer_list *timer);
+enum hrtimer_restart purgatory_softirq(struct hrtimer *timer);
 void purgatory_random_call(struct torture_purgatory *p, const struct torture_caller *c);
 void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng);
 struct torture_op *slot_get(struct torture_slot *slot);

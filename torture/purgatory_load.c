@@ -29,7 +29,8 @@
 #define SHARED_PERIOD		(HZ / 4)
 
 /* A softirq starts no more calls after this time. */
-#define SOFTIRQ_NS	(200 * NSEC_PER_USEC)
+#define SOFTIRQ_NS		(200 * NSEC_PER_USEC)
+#define SOFTIRQ_PAUSE_NS	(12 * NSEC_PER_MSEC)
 
 /* Some operations are cancelled when there are this many. */
 static int max_ops(void)
@@ -352,15 +353,17 @@ void purgatory_worker(struct torture_thread *thread)
  * A worker in softirq context; its timer re-arms itself. The interval leaves most of the
  * CPU time to threads, even on a slow machine.
  */
-void purgatory_softirq(struct timer_list *timer)
+enum hrtimer_restart purgatory_softirq(struct hrtimer *timer)
 {
 	struct torture_softirq *s = container_of(timer, struct torture_softirq, timer);
 	const struct torture_caller c = { .rng = &s->rng };
-	u64 begin = ktime_get_ns();
+	u64 begin = ktime_get_ns(), end;
 	unsigned int n;
 
 	for (n = torture_below(&s->rng, 64); n && ktime_get_ns() - begin < SOFTIRQ_NS; n--)
 		purgatory_random_call(s->p, &c);
-	mod_timer(timer, jiffies + torture_below(&s->rng, 3) +
-		  nsecs_to_jiffies(20 * (ktime_get_ns() - begin)));
+	end = ktime_get_ns() + 20 * (ktime_get_ns() - begin);
+	hrtimer_start(timer, ns_to_ktime(end + torture_below(&s->rng, SOFTIRQ_PAUSE_NS)),
+		      HRTIMER_MODE_ABS_SOFT);
+	return HRTIMER_NORESTART;
 }

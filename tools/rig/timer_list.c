@@ -9,10 +9,7 @@
 #include "timer_list.h"
 
 /* The rig and the C library have functions of these names. */
-#define timer_list			kernel_timer_list
-#define mod_timer			kernel_mod_timer
 #define timer_delete			kernel_timer_delete
-#define timer_delete_sync		kernel_timer_delete_sync
 #define msleep				kernel_msleep
 #define schedule_timeout		kernel_schedule_timeout
 #define schedule_timeout_interruptible	kernel_schedule_timeout_interruptible

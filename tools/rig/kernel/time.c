@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CLOCK_REALTIME, the tick, hrtimers and timers.
+ * CLOCK_REALTIME, the tick, and hrtimers.
  *
  * Each virtual CPU has one thread for its hard interrupts and one for its softirqs. An
  * hrtimer belongs to the CPU on which it was last started. Its function runs without the
@@ -41,10 +41,24 @@ struct rig_hrtimer_base {
 	u32			changes;	/* futex word of the thread */
 	u32			seen;		/* the value of @changes that it has served */
 	bool			sleeps;
-	unsigned int		cpu;
 } __aligned(64);
 
-static struct rig_hrtimer_base bases[RIG_CPUS];
+/* Two bases for each CPU: of its hard interrupts and of its softirqs */
+static struct rig_hrtimer_base bases[2 * RIG_CPUS];
+#define for_each_base(base)	for ((base) = bases; (base) < bases + 2 * nr_cpu_ids; (base)++)
+
+static bool is_soft(const struct rig_hrtimer_base *base)
+{
+	return (base - bases) % 2;
+}
+
+static struct rig_hrtimer_base *base_here(bool soft)
+{
+	/* Timers of softirqs migrate, as the kernel migrates those of an idle CPU. */
+	unsigned int cpu = soft ? (rig_random() >> 32) % nr_cpu_ids : raw_smp_processor_id();
+
+	return &bases[2 * cpu + soft];
+}
 
 static s64 hrtimer_mono_at(const struct hrtimer *timer, s64 wall_offset)
 {
@@ -74,19 +88,21 @@ static unsigned long jiffies_now(void)
 /* Let interrupts and reapers run until nothing is due. */
 void rig_clock_advance(u64 ns)
 {
-	unsigned int cpu;
+	struct rig_hrtimer_base *base;
 
 	__atomic_add_fetch(&rig_clock, ns, __ATOMIC_SEQ_CST);
 	WRITE_ONCE(rig_jiffies, jiffies_now());
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		base_kick(&bases[cpu]);
+	for_each_base(base)
+		base_kick(base);
 	rig_quiet();
 }
 #endif
 
 void hrtimer_init(struct hrtimer *timer, clockid_t clock, enum hrtimer_mode mode)
 {
-	*timer = (struct hrtimer) { .clock = clock, .base = &bases[raw_smp_processor_id()] };
+	*timer = (struct hrtimer) {
+		.clock = clock, .base = base_here(mode == HRTIMER_MODE_ABS_SOFT),
+	};
 	INIT_LIST_HEAD(&timer->entry);
 }
 
@@ -110,7 +126,7 @@ static struct rig_hrtimer_base *base_lock(struct hrtimer *timer)
 /* Switch to the current CPU, unless the function is running. */
 static struct rig_hrtimer_base *base_switch(struct hrtimer *timer, struct rig_hrtimer_base *base)
 {
-	struct rig_hrtimer_base *here = &bases[raw_smp_processor_id()];
+	struct rig_hrtimer_base *here = base_here(is_soft(base));
 
 	if (base == here || base->running == timer)
 		return base;
@@ -174,14 +190,15 @@ int hrtimer_cancel(struct hrtimer *timer)
 
 unsigned int rig_hrtimers_armed(void)
 {
-	unsigned int cpu, nr = 0;
+	struct rig_hrtimer_base *base;
 	struct hrtimer *timer;
+	unsigned int nr = 0;
 
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		spin_lock(&bases[cpu].lock);
-		list_for_each_entry(timer, &bases[cpu].timers, entry)
+	for_each_base(base) {
+		spin_lock(&base->lock);
+		list_for_each_entry(timer, &base->timers, entry)
 			nr++;
-		spin_unlock(&bases[cpu].lock);
+		spin_unlock(&base->lock);
 	}
 	return nr;
 }
@@ -189,11 +206,11 @@ unsigned int rig_hrtimers_armed(void)
 /* Whether timers may be due. */
 bool rig_hrtimers_busy(void)
 {
-	unsigned int cpu;
+	struct rig_hrtimer_base *base;
 
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (__atomic_load_n(&bases[cpu].seen, __ATOMIC_SEQ_CST) !=
-		    __atomic_load_n(&bases[cpu].changes, __ATOMIC_SEQ_CST))
+	for_each_base(base)
+		if (__atomic_load_n(&base->seen, __ATOMIC_SEQ_CST) !=
+		    __atomic_load_n(&base->changes, __ATOMIC_SEQ_CST))
 			return true;
 	return false;
 }
@@ -245,7 +262,11 @@ static void *base_main(void *arg)
 	u32 changes;
 	s64 sleep;
 
-	rig_adopt("hardirq", RIG_HARDIRQ)->cpu = base->cpu;
+	if (is_soft(base))
+		rig_adopt("softirq", RIG_SOFTIRQ);
+	else
+		rig_adopt("hardirq", RIG_HARDIRQ);
+	rig_self()->cpu = (base - bases) / 2;
 	for (;;) {
 		__atomic_store_n(&base->sleeps, true, __ATOMIC_SEQ_CST);
 		changes = __atomic_load_n(&base->changes, __ATOMIC_SEQ_CST);
@@ -254,93 +275,6 @@ static void *base_main(void *arg)
 		if (sleep)
 			rig_futex_wait(&base->changes, changes, sleep);
 		__atomic_store_n(&base->sleeps, false, __ATOMIC_SEQ_CST);
-	}
-	return NULL;
-}
-
-/* Timers based on jiffies: one common list, run by the softirq thread of any CPU. */
-
-static pthread_mutex_t softirq_lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(softirq_timers);
-static struct timer_list *softirq_running[RIG_CPUS];
-
-void timer_setup(struct timer_list *timer, void (*fn)(struct timer_list *timer),
-		 unsigned int flags)
-{
-	*timer = (struct timer_list) { .function = fn };
-	INIT_LIST_HEAD(&timer->entry);
-}
-
-int mod_timer(struct timer_list *timer, unsigned long expires)
-{
-	int was_pending;
-
-	pthread_mutex_lock(&softirq_lock);
-	was_pending = !list_empty(&timer->entry);
-	timer->expires = expires;
-	list_del_init(&timer->entry);
-	list_add_tail(&timer->entry, &softirq_timers);
-	pthread_mutex_unlock(&softirq_lock);
-	return was_pending;
-}
-
-static bool softirq_runs(const struct timer_list *timer)
-{
-	unsigned int cpu;
-
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		if (softirq_running[cpu] == timer)
-			return true;
-	return false;
-}
-
-/* The function may rearm its timer meanwhile. */
-int timer_delete_sync(struct timer_list *timer)
-{
-	int was_pending = 0;
-	bool runs;
-
-	do {
-		pthread_mutex_lock(&softirq_lock);
-		was_pending |= !list_empty(&timer->entry);
-		list_del_init(&timer->entry);
-		runs = softirq_runs(timer);
-		pthread_mutex_unlock(&softirq_lock);
-		if (runs)
-			cpu_relax();
-	} while (runs);
-	return was_pending;
-}
-
-static struct timer_list *softirq_next(unsigned int cpu)
-{
-	struct timer_list *timer, *found = NULL;
-
-	pthread_mutex_lock(&softirq_lock);
-	list_for_each_entry(timer, &softirq_timers, entry) {
-		if (time_after_eq(jiffies, timer->expires) && !softirq_runs(timer)) {
-			found = timer;
-			list_del_init(&timer->entry);
-			break;
-		}
-	}
-	softirq_running[cpu] = found;
-	pthread_mutex_unlock(&softirq_lock);
-	return found;
-}
-
-static void *softirq_main(void *arg)
-{
-	unsigned int cpu = (unsigned long)arg;
-	struct timer_list *timer;
-	u32 never = 0;
-
-	rig_adopt("softirq", RIG_SOFTIRQ)->cpu = cpu;
-	for (;;) {
-		while ((timer = softirq_next(cpu)))
-			timer->function(timer);
-		WARN_ON(in_atomic());
-		rig_futex_wait(&never, 0, TICK_NSEC);
 	}
 	return NULL;
 }
@@ -486,8 +420,8 @@ int do_settimeofday64(const struct timespec64 *to)
 {
 	s64 ns = to->tv_sec * NSEC_PER_SEC + to->tv_nsec;
 	struct timekeeper timekeeper;
+	struct rig_hrtimer_base *base;
 	struct notifier_block *nb;
-	unsigned int cpu;
 
 	pthread_mutex_lock(&clock_lock);
 	write_seqcount_begin(&rig_wall_seq);
@@ -497,22 +431,20 @@ int do_settimeofday64(const struct timespec64 *to)
 	WRITE_ONCE(rig_wall_offset, timekeeper.offs_real);
 	write_seqcount_end(&rig_wall_seq);
 	pthread_mutex_unlock(&clock_lock);
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		base_kick(&bases[cpu]);
+	for_each_base(base)
+		base_kick(base);
 	return 0;
 }
 
 void rig_time_start(void)
 {
-	unsigned long cpu;
+	struct rig_hrtimer_base *base;
 
 	WRITE_ONCE(rig_jiffies, 1000 + ktime_get_ns() / TICK_NSEC);
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		spin_lock_init(&bases[cpu].lock);
-		INIT_LIST_HEAD(&bases[cpu].timers);
-		bases[cpu].cpu = cpu;
-		rig_thread(base_main, &bases[cpu]);
-		rig_thread(softirq_main, (void *)cpu);
+	for_each_base(base) {
+		spin_lock_init(&base->lock);
+		INIT_LIST_HEAD(&base->timers);
+		rig_thread(base_main, base);
 	}
 	rig_thread(tick_main, NULL);
 }

@@ -18,7 +18,6 @@ extern unsigned long rig_jiffies;
 #define time_before(a, b)	time_after(b, a)
 #define time_after_eq(a, b)	((long)((a) - (b)) >= 0)
 #define msecs_to_jiffies(ms)	DIV_ROUND_UP((unsigned long)(ms) * HZ, MSEC_PER_SEC)
-#define nsecs_to_jiffies(ns)	((unsigned long)((ns) / TICK_NSEC))
 
 #define KTIME_MAX	S64_MAX
 #define ktime_to_ns(t)	((s64)(t))
@@ -139,9 +138,9 @@ void msleep(unsigned int ms);
 void usleep_range(unsigned long min, unsigned long max);
 void udelay(unsigned long us);
 
-/* High-resolution timers, in the interrupt thread of a virtual CPU */
+/* High-resolution timers, in the interrupt thread or the softirq thread of a virtual CPU */
 enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
-enum hrtimer_mode { HRTIMER_MODE_ABS = 0, HRTIMER_MODE_ABS_HARD = 8 };
+enum hrtimer_mode { HRTIMER_MODE_ABS, HRTIMER_MODE_ABS_SOFT = 4, HRTIMER_MODE_ABS_HARD = 8 };
 struct rig_hrtimer_base;
 
 struct hrtimer {
@@ -164,17 +163,5 @@ extern __thread unsigned long rig_alarms;
 void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode);
 int hrtimer_try_to_cancel(struct hrtimer *timer);
 int hrtimer_cancel(struct hrtimer *timer);
-
-/* Timers based on jiffies, in the softirq thread of a virtual CPU */
-struct timer_list {
-	struct list_head	entry;
-	unsigned long		expires;
-	void			(*function)(struct timer_list *timer);
-};
-
-void timer_setup(struct timer_list *timer, void (*fn)(struct timer_list *timer),
-		 unsigned int flags);
-int mod_timer(struct timer_list *timer, unsigned long expires);
-int timer_delete_sync(struct timer_list *timer);
 
 #endif /* _RIG_TIME_H */
