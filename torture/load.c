@@ -20,27 +20,30 @@
 /* Half of the time all workers use the same wheel, which changes after this period. */
 #define SHARED_PERIOD	(HZ / 4)
 
-static u64 random_deadline(struct rnd_state *rng, const struct torture_wheel *w)
+/* For timers and operations, by the clock of @wheel */
+u64 torture_deadline(struct rnd_state *rng, struct twheel *wheel)
 {
 	u64 delay;
 
-	switch (torture_below(rng, 8)) {
+	switch (torture_below(rng, 9)) {
 	case 0:
 		return 0;
 	case 1:
+		return TWHEEL_NEVER;
+	case 2:
 		delay = torture_below(rng, 100 * NSEC_PER_USEC);
 		break;
-	case 2 ... 3:
+	case 3 ... 4:
 		delay = torture_below(rng, 2 * NSEC_PER_MSEC);
 		break;
-	case 4:
+	case 5:
 		delay = torture_below(rng, 30 * NSEC_PER_MSEC);
 		break;
-	case 5:
+	case 6:
 		/* Round up, so that timers of all kinds share a deadline. */
 		delay = torture_below(rng, 30 * NSEC_PER_MSEC);
-		return (twheel_deadline_on(w->wheel, delay) | (BIT_ULL(23) - 1)) + 1;
-	case 6:
+		return (twheel_deadline_on(wheel, delay) | (BIT_ULL(23) - 1)) + 1;
+	case 7:
 		delay = torture_below(rng, 300 * NSEC_PER_MSEC);
 		break;
 	default:
@@ -49,10 +52,11 @@ static u64 random_deadline(struct rnd_state *rng, const struct torture_wheel *w)
 			(22 + torture_below(rng, 12));
 		break;
 	}
-	return twheel_deadline_on(w->wheel, delay);
+	return twheel_deadline_on(wheel, delay);
 }
 
-static u64 random_slack(struct rnd_state *rng)
+/* Mostly none, otherwise mostly little, so that operations still expire soon. */
+u64 torture_slack(struct rnd_state *rng)
 {
 	if (torture_below(rng, 4))
 		return 0;
@@ -92,14 +96,14 @@ static struct torture_wheel *pick_wheel(struct rnd_state *rng)
 /* A random call that is safe in any context and concurrently with other calls. */
 static void random_call(struct rnd_state *rng, struct torture_timer *t)
 {
-	u64 deadline = random_deadline(rng, t->wheel);
+	u64 deadline = torture_deadline(rng, t->wheel->wheel);
 
 	switch (t->kind == KIND_TIMER ? torture_below(rng, 4) : 3) {
 	case 0:
-		outcome_add(t, deadline, random_slack(rng));
+		outcome_add(t, deadline, torture_slack(rng));
 		break;
 	case 1 ... 2:
-		outcome_rearm(t, deadline, random_slack(rng), torture_rearm(rng));
+		outcome_rearm(t, deadline, torture_slack(rng), torture_rearm(rng));
 		break;
 	case 3:
 		outcome_cancel(t);
@@ -132,12 +136,12 @@ static void random_call_elsewhere(struct rnd_state *rng)
 
 static void arm_self(struct torture_timer *t)
 {
-	u64 deadline = random_deadline(&t->rng, t->wheel);
+	u64 deadline = torture_deadline(&t->rng, t->wheel->wheel);
 
 	if (READ_ONCE(t->wheel->draining) || t->kind == KIND_ORPHAN || t->kind == KIND_PERIODIC)
 		return;
 	if (t->kind == KIND_TIMER && torture_below(&t->rng, 4))
-		outcome_rearm(t, deadline, random_slack(&t->rng), torture_rearm(&t->rng));
+		outcome_rearm(t, deadline, torture_slack(&t->rng), torture_rearm(&t->rng));
 	else
 		outcome_add(t, deadline, 0);
 }
@@ -346,8 +350,8 @@ static void work_exclusive(struct rnd_state *rng, struct torture_wheel *w, struc
 	if (t->kind == KIND_PERIODIC)
 		random_period(rng, t);
 	if (torture_below(rng, 8))
-		outcome_arm_exactly(t, random_deadline(rng, w), random_deadline(rng, w),
-				    torture_rearm(rng));
+		outcome_arm_exactly(t, torture_deadline(rng, w->wheel),
+				    torture_deadline(rng, w->wheel), torture_rearm(rng));
 }
 
 /* Read the public state. Each added timer must be pending or have an outcome. */

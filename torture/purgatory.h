@@ -404,8 +404,6 @@ void op_cancel_sync(struct torture_op *o);
 void op_hold(struct torture_op *o);
 
 /* purgatory_change.c */
-u64 op_slack(struct rnd_state *rng);
-u64 op_deadline(const struct torture_op *o, struct rnd_state *rng);
 void op_rearm(struct torture_op *o, struct rnd_state *rng);
 void op_watch(struct torture_op *o, const struct torture_caller *c);
 void op_unwatch(struct torture_op *o, struct rnd_state *rng);

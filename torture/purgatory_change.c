@@ -7,56 +7,12 @@
  */
 #include <linux/err.h>
 #include <linux/errno.h>
-#include <linux/limits.h>
 #include <linux/string.h>
 
 #include "../kunit/model/condition.h"
 #include "purgatory.h"
 
 /* Deadlines */
-
-/* Mostly no slack, otherwise little, so that operations still expire soon. */
-u64 op_slack(struct rnd_state *rng)
-{
-	switch (torture_below(rng, 8)) {
-	case 0:
-		return torture_below(rng, 100 * NSEC_PER_MSEC);
-	case 1:
-		return TWHEEL_SLACK_COARSE;
-	default:
-		return 0;
-	}
-}
-
-u64 op_deadline(const struct torture_op *o, struct rnd_state *rng)
-{
-	u64 delay;
-
-	switch (torture_below(rng, 8)) {
-	case 0:
-		return TWHEEL_NEVER;
-	case 1:
-		delay = 0;
-		break;
-	case 2:
-		delay = torture_below(rng, 100 * NSEC_PER_USEC);
-		break;
-	case 3:
-		delay = torture_below(rng, 2 * NSEC_PER_MSEC);
-		break;
-	case 4 ... 5:
-		delay = torture_below(rng, 30 * NSEC_PER_MSEC);
-		break;
-	case 6:
-		delay = torture_below(rng, 300 * NSEC_PER_MSEC);
-		break;
-	default:
-		/* Hours, beyond the end of most runs. */
-		delay = (u64)(torture_below(rng, U32_MAX) | 1 << 30) << 13;
-		break;
-	}
-	return twheel_deadline_on(o->p->wheel[o->wheel], delay);
-}
 
 /* Check a re-arm. @exact: the operation was added, and no other thread re-arms it. */
 static void check_rearm(struct torture_op *o, u64 deadline, enum twheel_rearm mode, int ret,
@@ -117,7 +73,7 @@ static void rearm_exactly(struct torture_op *o, u64 deadline, u64 slack,
 void op_rearm(struct torture_op *o, struct rnd_state *rng)
 {
 	enum twheel_rearm mode = torture_rearm(rng);
-	u64 deadline = op_deadline(o, rng), slack = op_slack(rng);
+	u64 deadline = torture_deadline(rng, o->p->wheel[o->wheel]), slack = torture_slack(rng);
 
 	if (o->shared_deadline) {
 		rearm_shared(o, deadline, slack, mode);

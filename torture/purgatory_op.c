@@ -320,8 +320,8 @@ static struct torture_op *create(struct torture_purgatory *p, const struct tortu
 	init_keys(o);
 	o->wheel = torture_below(&o->rng, TORTURE_WHEELS);
 	o->cancel_on_set = uses_wall_clock(o) && torture_below(&o->rng, 2);
-	o->slack = op_slack(&o->rng);
-	init_deadline(o, op_deadline(o, &o->rng));
+	o->slack = torture_slack(&o->rng);
+	init_deadline(o, torture_deadline(&o->rng, p->wheel[o->wheel]));
 	twheel_op_init(&o->op, condition == TWHEEL_COND_PREDICATE ? &predicate_ops :
 								    &declared_ops);
 	atomic_inc(&p->alive);

@@ -204,7 +204,6 @@ extern unsigned int torture_onoff_ms;
 extern unsigned int torture_clock_ms;
 bool torture_may_delay(struct rnd_state *rng);
 u32 torture_below(struct rnd_state *rng, u32 below);
-enum twheel_rearm torture_rearm(struct rnd_state *rng);
 void torture_seed(struct rnd_state *rng, u32 number);
 
 /* threads.c */
@@ -222,6 +221,9 @@ void torture_keeper(struct torture_thread *thread);
 void torture_audit(void);
 
 /* load.c */
+u64 torture_deadline(struct rnd_state *rng, struct twheel *wheel);
+u64 torture_slack(struct rnd_state *rng);
+enum twheel_rearm torture_rearm(struct rnd_state *rng);
 void torture_worker(struct torture_thread *thread);
 void torture_timer_init(struct torture_timer *t, struct torture_wheel *w, enum torture_kind kind);
 enum torture_kind torture_random_kind(struct rnd_state *rng, unsigned int number, bool allow_work);
