@@ -25,10 +25,6 @@ static unsigned int reps = 5;
 module_param(reps, uint, 0444);
 MODULE_PARM_DESC(reps, "repetitions per contender of a suite (default 5)");
 
-static unsigned long seed = 1;
-module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "seed of the random numbers of a suite (default 1)");
-
 static bool exact;
 module_param(exact, bool, 0444);
 MODULE_PARM_DESC(exact, "the clock counts instructions: report them, and discard a first repetition of each suite (default no)");
@@ -62,7 +58,7 @@ static int __init bench_init(void)
 	const struct bench_config config = {
 		.nr		= nr,
 		.reps		= reps + exact,
-		.seed		= seed,
+		.seed		= 1,
 		.quick		= quick,
 		.exact		= exact,
 	};

@@ -47,10 +47,6 @@
 #define OPS		100000U
 #define OPS_QUICK	10000U
 
-/* Time limit per contender, and limit of repetitions above TIMER_MANY timers. */
-#define PATIENCE_NS	(90 * NSEC_PER_SEC)
-#define REPS_MANY	2U
-
 /* Timers added at a time to reach the pending number. */
 #define POPULATE	65536U
 
@@ -76,7 +72,6 @@ static const struct timer_case pairs = {
 	"pairs", 30 * NSEC_PER_SEC, 31 * NSEC_PER_SEC, 15 * NSEC_PER_SEC,
 };
 
-/* Skipped above TIMER_MANY timers. */
 static const struct timer_case heartbeat = {
 	"heartbeat", 30 * NSEC_PER_SEC, 40 * NSEC_PER_SEC, 10 * NSEC_PER_SEC,
 };
@@ -89,7 +84,6 @@ static const struct timer_case heartbeat = {
 struct timer_sums {
 	u64	nr;
 	u64	add_ns;
-	u64	delay_ns;
 	u64	cancel_ns;
 	u64	rearm_ns;
 };
@@ -102,15 +96,6 @@ static u32 block_of(u32 nr)
 static u32 ops_of(const struct bench_config *config)
 {
 	return config->quick ? OPS_QUICK : OPS;
-}
-
-static u64 block_add_delay(struct timer_set *set)
-{
-	const struct timer_run run = { set->item + set->nr, set->delay, set->block };
-	u64 begin = ktime_get_ns();
-
-	set->added += set->contender->add_delay(&run);
-	return ktime_get_ns() - begin;
 }
 
 /* A re-arm counts as an add if the timer was no longer pending. */
@@ -136,10 +121,6 @@ static void round_of_blocks(struct timer_set *set, const struct timer_case *c,
 	sums->rearm_ns += some_rearm(set, set->nr, set->block);
 	timer_set_pick(set);
 	sums->cancel_ns += timer_set_cancel(set, set->nr, set->block);
-
-	sums->delay_ns += block_add_delay(set);
-	timer_set_pick(set);
-	timer_set_cancel(set, set->nr, set->block);
 	sums->nr += set->block;
 	cond_resched();
 }
@@ -183,7 +164,6 @@ static int case_run(struct timer_set *set, const struct timer_case *c,
 	while (sums.nr < ops_of(config))
 		round_of_blocks(set, c, &sums);
 	bench_sample_ns(SUITE, c->name, of, "add", set->nr, sums.add_ns, sums.nr);
-	bench_sample_ns(SUITE, c->name, of, "add_delay", set->nr, sums.delay_ns, sums.nr);
 	bench_sample_ns(SUITE, c->name, of, "cancel", set->nr, sums.cancel_ns, sums.nr);
 	bench_sample_ns(SUITE, c->name, of, "rearm", set->nr, sums.rearm_ns, sums.nr);
 	return depopulate(set);
@@ -290,29 +270,21 @@ static int contender_run(const struct timer_contender *contender,
 	err = case_run(&set, &mixed, config);
 	if (!err)
 		err = pairs_run(&set, config);
-	if (!err && config->nr <= TIMER_MANY)
+	if (!err)
 		err = heartbeat_run(&set, config);
 	timer_set_free(&set);
 	return err ?: timer_expire(contender, config, rep);
 }
 
-/* Run a contender, unless it has reached its time limit. */
-static int contender_turn(unsigned int i, const struct bench_config *config, unsigned int rep,
-			  u64 *spent)
+static int contender_turn(unsigned int i, const struct bench_config *config, unsigned int rep)
 {
 	const struct timer_contender *contender = timer_contenders[i];
-	u64 begin = ktime_get_ns();
-	int err;
 
-	if (*spent > PATIENCE_NS)
-		return 0;
 	if (!timer_set_fits(contender, config->nr + block_of(config->nr))) {
 		bench_skip(SUITE, "-", contender->name, "-", config->nr, "not-enough-memory");
 		return 0;
 	}
-	err = contender_run(contender, config, rep);
-	*spent += ktime_get_ns() - begin;
-	return err;
+	return contender_run(contender, config, rep);
 }
 
 /**
@@ -323,20 +295,14 @@ static int contender_turn(unsigned int i, const struct bench_config *config, uns
  */
 int timer_suite(const struct bench_config *config)
 {
-	unsigned int rep, i, reps = config->reps;
-	u64 spent[TIMER_CONTENDERS] = {};
+	unsigned int rep, i;
 	int err = 0;
 
 	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
-	if (config->nr > TIMER_MANY)
-		reps = min(reps, REPS_MANY);
-	for (rep = 0; rep < reps; rep++) {
+	for (rep = 0; rep < config->reps; rep++) {
 		bench_repetition(rep);
-		for (i = 0; i < TIMER_CONTENDERS && !err; i++) {
-			unsigned int turn = bench_turn(rep, i, TIMER_CONTENDERS);
-
-			err = contender_turn(turn, config, rep, &spent[turn]);
-		}
+		for (i = 0; i < TIMER_CONTENDERS && !err; i++)
+			err = contender_turn(bench_turn(rep, i, TIMER_CONTENDERS), config, rep);
 	}
 	return err;
 }

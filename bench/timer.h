@@ -30,7 +30,6 @@ struct timer_run {
  * @stop: waits for running functions and undoes @start; no timer is pending
  * @init: initialises a timer; @held is set if @hold will be called
  * @add: adds the timers. Like the following ones, returns the number of successes.
- * @add_delay: the same, but each delay starts at the add of the timer
  * @cancel: cancels the timers; returns the number of pending ones
  * @rearm: sets new delays; returns the number of timers that were pending
  * @pairs: for each timer, cancels it and adds the previous one
@@ -40,8 +39,7 @@ struct timer_run {
  * @moves: number of moves of timers within the data structure so far; may be NULL
  *
  * Each contender has its own loops, so that its functions are called directly, as in real
- * code. Contenders that take a time instead of a delay read the clock once per loop,
- * except in @add_delay.
+ * code. Contenders that take a time instead of a delay read the clock once per loop.
  */
 struct timer_contender {
 	const char	*name;
@@ -52,7 +50,6 @@ struct timer_contender {
 	void		(*stop)(void);
 	void		(*init)(void *item, bool held);
 	u32		(*add)(const struct timer_run *run);
-	u32		(*add_delay)(const struct timer_run *run);
 	u32		(*cancel)(const struct timer_run *run);
 	u32		(*rearm)(const struct timer_run *run);
 	u32		(*pairs)(const struct timer_run *run);
@@ -64,9 +61,6 @@ struct timer_contender {
 extern const struct timer_contender bench_twheel;
 extern const struct timer_contender bench_timer_list;
 extern const struct timer_contender bench_hrtimer;
-
-/* Above this number, slow cases are skipped. */
-#define TIMER_MANY		1000000
 
 #define TIMER_CONTENDERS	3
 extern const struct timer_contender *const timer_contenders[TIMER_CONTENDERS];

@@ -33,7 +33,6 @@
 /* Time from the adds to the start of the window. */
 #define LEAD_NS		(100 * NSEC_PER_MSEC)
 #define LEAD_EACH_NS	2500
-#define LEAD_MANY_NS	1000
 
 /*
  * The contender is held from EARLY_NS before the window until AFTER_NS and 1 /
@@ -54,7 +53,7 @@
 #define STUCK		(60 * HZ)
 
 /*
- * The case spread is slow: it is limited to some repetitions and a range of timers. With an exact
+ * The case spread is slow: it is limited to some repetitions, and to many timers. With an exact
  * clock, only a contender that can be held for seconds without spinning is measured.
  */
 #define SPREAD_REPS	3
@@ -163,12 +162,6 @@ static int expire_go(struct timer_set *set, const struct window *window)
 	return 0;
 }
 
-/* Above TIMER_MANY timers, slow contenders are skipped to limit the lead time. */
-static u64 lead_of(u32 nr)
-{
-	return LEAD_NS + (u64)nr * (nr > TIMER_MANY ? LEAD_MANY_NS : LEAD_EACH_NS);
-}
-
 static void align(u64 lead)
 {
 	u64 to = round_up(ktime_get_ns() + NSEC_PER_MSEC + lead, SLOT_NS) - lead;
@@ -179,7 +172,7 @@ static void align(u64 lead)
 
 static int window_run(struct timer_set *set, struct window *window, bool exact)
 {
-	u64 lead = lead_of(set->nr), longest, now;
+	u64 lead = LEAD_NS + (u64)set->nr * LEAD_EACH_NS, longest, now;
 	int err = 0;
 
 	if (!bench_wanted(set->contender->name, window->name))
@@ -206,8 +199,7 @@ static bool spread_wanted(const struct timer_contender *contender,
 {
 	if (config->exact)
 		return contender->sleeps;
-	return !config->quick && rep < SPREAD_REPS && config->nr >= SPREAD_MIN &&
-	       config->nr <= TIMER_MANY;
+	return !config->quick && rep < SPREAD_REPS && config->nr >= SPREAD_MIN;
 }
 
 /**

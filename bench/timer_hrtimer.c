@@ -51,15 +51,6 @@ static u32 add(const struct timer_run *run)
 	return run->nr;
 }
 
-static u32 add_delay(const struct timer_run *run)
-{
-	u32 i;
-
-	for (i = 0; i < run->nr; i++)
-		hrtimer_start(run->item[i], ns_to_ktime(run->delay[i]), HRTIMER_MODE_REL);
-	return run->nr;
-}
-
 static u32 cancel(const struct timer_run *run)
 {
 	u32 i, done = 0;
@@ -102,7 +93,6 @@ const struct timer_contender bench_hrtimer = {
 	.stop		= stop,
 	.init		= init,
 	.add		= add,
-	.add_delay	= add_delay,
 	.cancel		= cancel,
 	.rearm		= rearm,
 	.pairs		= pairs,

@@ -44,19 +44,6 @@ static u32 add(const struct timer_run *run)
 	return run->nr;
 }
 
-static u32 add_delay(const struct timer_run *run)
-{
-	struct timer_list *timer;
-	u32 i;
-
-	for (i = 0; i < run->nr; i++) {
-		timer = run->item[i];
-		timer->expires = jiffies + run->delay[i];
-		add_timer(timer);
-	}
-	return run->nr;
-}
-
 static u32 cancel(const struct timer_run *run)
 {
 	u32 i, done = 0;
@@ -99,7 +86,6 @@ const struct timer_contender bench_timer_list = {
 	.stop		= stop,
 	.init		= init,
 	.add		= add,
-	.add_delay	= add_delay,
 	.cancel		= cancel,
 	.rearm		= rearm,
 	.pairs		= pairs,

@@ -80,15 +80,6 @@ static u32 add(const struct timer_run *run)
 	return done;
 }
 
-static u32 add_delay(const struct timer_run *run)
-{
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++)
-		done += !twheel_timer_add(run->item[i], twheel_deadline(run->delay[i]));
-	return done;
-}
-
 static u32 cancel(const struct timer_run *run)
 {
 	u32 i, done = 0;
@@ -137,7 +128,6 @@ const struct timer_contender bench_twheel = {
 	.stop		= stop,
 	.init		= init,
 	.add		= add,
-	.add_delay	= add_delay,
 	.cancel		= cancel,
 	.rearm		= rearm,
 	.pairs		= pairs,
