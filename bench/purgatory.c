@@ -15,7 +15,6 @@
  *	complete	twheel_op_complete(), and free the operation
  *	signal		twheel_signal() of one of its keys, which completes it
  *	cancel		twheel_op_cancel()
- *	watch_complete	alternately signal one operation and add another
  *	signal_nobody	twheel_signal() of a key without watchers
  *	expire		from the first to the last ended() callback of operations that
  *			are due at the same tick
@@ -120,21 +119,17 @@ static int watch_block(const u32 *ids, u32 nr)
 	return err;
 }
 
-/* Signal one of its keys; any of them completes the operation. */
-static int signal_one(u32 id)
-{
-	const struct twheel_key key = { .v = { id, id % bench_ops.nr_keys } };
-
-	return twheel_signal(bench_ops.purgatory, &key, 1, 0) == 1 ? 0 : -EIO;
-}
-
+/* Signal one of the keys of each operation; any of them completes it. */
 static int signal_block(const u32 *ids, u32 nr)
 {
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < nr && !err; i++)
-		err = signal_one(ids[i]);
+	for (i = 0; i < nr && !err; i++) {
+		const struct twheel_key key = { .v = { ids[i], ids[i] % bench_ops.nr_keys } };
+
+		err = twheel_signal(bench_ops.purgatory, &key, 1, 0) == 1 ? 0 : -EIO;
+	}
 	return err;
 }
 
@@ -158,16 +153,6 @@ static int cancel_block(const u32 *ids, u32 nr)
 	return err;
 }
 
-static int watch_complete_block(const u32 *ids, u32 nr)
-{
-	int err = 0;
-	u32 i;
-
-	for (i = 0; i < nr && !err; i++)
-		err = signal_one(ids[i]) ?: watch_one(ids[i]);
-	return err;
-}
-
 static int signal_unwatched_block(const u32 *ids, u32 nr)
 {
 	int err = 0;
@@ -187,10 +172,9 @@ static const struct way ways[] = {
 	{ "cancel",	TWHEEL_REASON_CANCELLED,	cancel_block },
 };
 
-/* These leave the number of pending operations unchanged. */
-static const struct way pairs[] = {
-	{ "watch_complete",	TWHEEL_REASON_COMPLETED,	watch_complete_block },
-	{ "signal_nobody",	TWHEEL_REASON_COMPLETED,	signal_unwatched_block },
+/* This leaves the number of pending operations unchanged. */
+static const struct way signal_nobody = {
+	"signal_nobody", TWHEEL_REASON_COMPLETED, signal_unwatched_block,
 };
 
 static int timed(int (*block)(const u32 *ids, u32 nr), const u32 *ids, u64 *ns)
@@ -303,8 +287,8 @@ static int measure_once(unsigned int rep)
 	if (err)
 		return err;
 	report(run.variant, "watch", run.watch_ns, run.watched);
-	for (i = 0; i < ARRAY_SIZE(pairs) && !err && bench_ops.nr_keys; i++)
-		err = measure_way(&pairs[bench_turn(rep, i, ARRAY_SIZE(pairs))], false);
+	if (bench_ops.nr_keys)
+		err = measure_way(&signal_nobody, false);
 	return err ?: measure_expire();
 }
 
