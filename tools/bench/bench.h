@@ -82,7 +82,6 @@ struct session {
  * @rearm: moves pending operations to their present deadlines
  * @take: reads expired operations, waiting for the first one up to the timeout
  * @close: ends the session, including all pending operations
- * @user_bytes: memory per operation of contenders implemented in user space
  *
  * All functions except @close return 0 or a negative error number. @take also returns 0
  * on timeout. They call expired() for each operation that expires, and ended() for each
@@ -101,7 +100,6 @@ struct contender {
 	int		(*rearm)(struct session *session, const uint32_t *ops, unsigned int nr);
 	int		(*take)(struct session *session, unsigned int timeout_ms);
 	void		(*close)(struct session *session);
-	unsigned int	user_bytes;
 };
 
 extern const struct contender twheel_single;
@@ -116,7 +114,6 @@ extern const struct contender posix_single;
 extern const struct contender uring_single;
 extern const struct contender uring_batch;
 extern const struct contender uring_large_batch;
-extern const struct contender heap_single;
 
 /**
  * struct options - options of a run
@@ -126,7 +123,6 @@ extern const struct contender heap_single;
  * @operations: number of operations per figure
  * @budget_ns: time limit per figure
  * @only: names of the selected contenders, or NULL for all
- * @skip: names of the contenders to skip, or NULL
  * @exact: the clock counts instructions: report them, and discard a first repetition
  * @memory: measure memory as well
  * @neighbours: measure the lateness beside another user instead
@@ -138,7 +134,6 @@ struct options {
 	unsigned int	operations;
 	uint64_t	budget_ns;
 	const char	*only;
-	const char	*skip;
 	bool		exact;
 	bool		memory;
 	bool		neighbours;
@@ -178,8 +173,6 @@ void sample(const struct contender *contender, const char *figure, unsigned int 
 	    const char *unit, double value);
 void skip(const struct contender *contender, const char *figure, unsigned int pending,
 	  const char *reason);
-void remark(const struct contender *contender, const char *figure, unsigned int pending,
-	    const char *text, unsigned long long number);
 
 /* clock.c */
 uint64_t now_ns(void);

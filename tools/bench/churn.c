@@ -10,8 +10,8 @@
  *
  * "add" differs from "fill" in the state of the memory: "add" reuses memory that was just
  * freed, but the cancels have replaced the contents of the caches. An exact clock does not see
- * caches, and the growth of tables and slabs during "create" and "fill" depends on the past: there
- * they are not reported.
+ * caches, and the growth of tables and slabs during "fill" depends on the past: there it is not
+ * reported.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +41,6 @@ struct ends {
  * @options: options of the run
  * @numbers: numbers of all operations, the picked ones first
  * @picked: number of operations picked per round
- * @created: creation of objects, if there are any
  * @filled: the last initial adds
  * @added: adds of all rounds
  * @cancelled: cancels of all rounds
@@ -53,7 +52,6 @@ struct churn {
 	const struct options	*options;
 	uint32_t		*numbers;
 	unsigned int		picked;
-	struct total		created;
 	struct total		filled;
 	struct total		added;
 	struct ends		cancelled;
@@ -192,43 +190,31 @@ static int rounds(struct churn *c, uint64_t end)
 
 static void report(const struct churn *c, const char *figure, const struct total *total)
 {
-	sample_ns(c->session.contender, figure, c->session.nr, (double)total->ns / total->nr);
-}
-
-/* Add a remark if the figure is based on fewer operations than requested. */
-static void report_round(const struct churn *c, const char *figure, const struct total *total)
-{
-	if (!total->nr)
-		return;
-	report(c, figure, total);
-	if (total->nr < c->options->operations)
-		remark(c->session.contender, figure, c->session.nr, "operations:", total->nr);
+	if (total->nr)
+		sample_ns(c->session.contender, figure, c->session.nr,
+			  (double)total->ns / total->nr);
 }
 
 static void report_all(const struct churn *c)
 {
-	if (c->created.nr && !is_exact())
-		report(c, "create", &c->created);
 	if (!is_exact())
 		report(c, "fill", &c->filled);
-	report_round(c, "add", &c->added);
-	report_round(c, "cancel", &c->cancelled.all);
+	report(c, "add", &c->added);
+	report(c, "cancel", &c->cancelled.all);
 	if (c->session.contender->settle)
-		report_round(c, "cancel_call", &c->cancelled.calls);
+		report(c, "cancel_call", &c->cancelled.calls);
 	if (c->session.contender->signal)
-		report_round(c, "signal", &c->signalled.all);
-	report_round(c, "rearm", &c->rearmed);
+		report(c, "signal", &c->signalled.all);
+	report(c, "rearm", &c->rearmed);
 }
 
 static int fill(struct churn *c)
 {
 	unsigned int nr = c->session.nr, last = nr / 8;
-	uint64_t start = now_ns();
+	uint64_t start;
 	int error;
 
 	error = session_create(&c->session);
-	if (c->session.contender->create)
-		c->created = (struct total){ .nr = nr, .ns = now_ns() - start };
 	if (!error)
 		error = session_add(&c->session, 0, nr - last);
 	start = now_ns();

@@ -23,14 +23,10 @@ static const char help[] =
 "\n"
 "  --pending N,N...   numbers of pending operations, at least 64 (1000,10000,100000)\n"
 "  --reps N           repetitions (5)\n"
-"  --ops N            operations per figure (20000)\n"
-"  --budget MS        time limit per figure (1000)\n"
-"  --only NAME,...    contenders to run: twheel, timerfd, posix_timer, io_uring,\n"
-"                     heap_timerfd, or a single case such as io_uring/batch64\n"
-"  --skip NAME,...    contenders to skip\n"
-"  --cpu N            CPU to run on (0)\n"
+"  --only NAME,...    contenders to run: twheel, timerfd, posix_timer, io_uring, or a\n"
+"                     single case such as io_uring/batch64\n"
 "  --exact            the clock counts instructions: report them, and discard a first\n"
-"                     repetition\n"
+"                     repetition; stop a figure after 100 ms\n"
 "  --no-memory        do not measure memory\n"
 "  --neighbours       measure the lateness of one user beside another instead\n"
 "  --quick            1000 and 10000 pending, fewer operations, no memory\n";
@@ -50,10 +46,10 @@ static unsigned int parse_number(const char *text, unsigned int least, char **en
 	return number;
 }
 
-static unsigned int parse_option(const char *text, unsigned int least)
+static unsigned int parse_repetitions(const char *text)
 {
 	char *end;
-	unsigned int number = parse_number(text, least, &end);
+	unsigned int number = parse_number(text, 1, &end);
 
 	if (*end)
 		refuse(text);
@@ -84,6 +80,13 @@ static void set_quick(struct options *options)
 	options->memory = false;
 }
 
+static void set_exact_clock(struct options *options)
+{
+	options->exact = true;
+	options->budget_ns = 100 * NSEC_PER_MSEC;
+	set_exact();
+}
+
 static void parse_one(struct options *options, int code)
 {
 	switch (code) {
@@ -91,23 +94,13 @@ static void parse_one(struct options *options, int code)
 		parse_pending(options, optarg);
 		break;
 	case 'r':
-		options->repetitions = parse_option(optarg, 1);
-		break;
-	case 'n':
-		options->operations = parse_option(optarg, 1);
-		break;
-	case 'b':
-		options->budget_ns = parse_option(optarg, 1) * NSEC_PER_MSEC;
+		options->repetitions = parse_repetitions(optarg);
 		break;
 	case 'o':
 		options->only = optarg;
 		break;
-	case 's':
-		options->skip = optarg;
-		break;
 	case 'e':
-		options->exact = true;
-		set_exact();
+		set_exact_clock(options);
 		break;
 	case 'm':
 		options->memory = false;
@@ -126,16 +119,12 @@ static void parse_one(struct options *options, int code)
 	}
 }
 
-static void parse_options(struct options *options, int argc, char **argv, unsigned int *cpu)
+static void parse_options(struct options *options, int argc, char **argv)
 {
 	static const struct option names[] = {
 		{ "pending", required_argument, NULL, 'p' },
 		{ "reps", required_argument, NULL, 'r' },
-		{ "ops", required_argument, NULL, 'n' },
-		{ "budget", required_argument, NULL, 'b' },
 		{ "only", required_argument, NULL, 'o' },
-		{ "skip", required_argument, NULL, 's' },
-		{ "cpu", required_argument, NULL, 'c' },
 		{ "exact", no_argument, NULL, 'e' },
 		{ "no-memory", no_argument, NULL, 'm' },
 		{ "neighbours", no_argument, NULL, 'u' },
@@ -145,12 +134,8 @@ static void parse_options(struct options *options, int argc, char **argv, unsign
 	};
 	int code;
 
-	while ((code = getopt_long(argc, argv, "", names, NULL)) != -1) {
-		if (code == 'c')
-			*cpu = parse_option(optarg, 0);
-		else
-			parse_one(options, code);
-	}
+	while ((code = getopt_long(argc, argv, "", names, NULL)) != -1)
+		parse_one(options, code);
 	if (optind != argc)
 		refuse(argv[optind]);
 }
@@ -193,12 +178,12 @@ static void raise_limits(const struct options *options)
 	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 }
 
-static void pin_to_cpu(unsigned int cpu)
+static void pin_to_cpu(void)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
+	CPU_SET(0, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		perror("twheel_bench: cannot set the CPU affinity");
 }
@@ -225,12 +210,11 @@ int main(int argc, char **argv)
 		.budget_ns = NSEC_PER_SEC,
 		.memory = true,
 	};
-	unsigned int cpu = 0;
 
-	parse_options(&options, argc, argv, &cpu);
+	parse_options(&options, argc, argv);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	raise_limits(&options);
-	pin_to_cpu(cpu);
+	pin_to_cpu();
 	if (options.exact)
 		yield_to_kernel();
 	if (options.neighbours) {

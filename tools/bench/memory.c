@@ -78,7 +78,5 @@ int memory(const struct contender *contender, unsigned int pending)
 	if (!error)
 		sample(contender, "bytes", pending, "bytes",
 		       ((double)after - (double)before) / pending);
-	if (!error && contender->user_bytes)
-		sample(contender, "user_bytes", pending, "bytes", contender->user_bytes);
 	return error;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Output for scripts: samples, skipped figures, failures and remarks.
+ * Output for scripts: samples, skipped figures and failures.
  *
  * A sample is a line with eight words in a fixed order. A repeated measurement prints
  * another line with the same words and a different value.
@@ -84,12 +84,4 @@ void skip(const struct contender *contender, const char *figure, unsigned int pe
 {
 	words("skip", contender, figure, pending);
 	printf(" reason=%s\n", reason);
-}
-
-/* Additional information for human readers. Not a sample. */
-void remark(const struct contender *contender, const char *figure, unsigned int pending,
-	    const char *text, unsigned long long number)
-{
-	words("#", contender, figure, pending);
-	printf(": %s %llu\n", text, number);
 }

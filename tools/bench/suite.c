@@ -22,13 +22,12 @@ static const struct contender *const contenders[] = {
 	&uring_single,
 	&uring_batch,
 	&uring_large_batch,
-	&heap_single,
 };
 
 #define NR_CONTENDERS	ARRAY_SIZE(contenders)
 
-/* Reason to skip a contender: it failed, and would also fail with more operations. */
-static char given_up[NR_CONTENDERS][64];
+/* Contenders that failed, and would also fail with more operations. */
+static bool given_up[NR_CONTENDERS];
 
 /* Returns true if the comma-separated @list contains "name" or "name/case" of the contender. */
 static bool is_in(const char *list, const struct contender *contender)
@@ -46,104 +45,39 @@ static bool is_in(const char *list, const struct contender *contender)
 	return false;
 }
 
-/* In the order of measurement. */
-enum stage {
-	STAGE_OPEN,
-	STAGE_MEMORY,
-	STAGE_CHURN,
-	STAGE_EXPIRE,
-};
-
-static const struct {
-	enum stage	stage;
-	const char	*name;
-} figures[] = {
-	{ STAGE_MEMORY, "bytes" },
-	{ STAGE_CHURN, "fill" },
-	{ STAGE_CHURN, "add" },
-	{ STAGE_CHURN, "cancel" },
-	{ STAGE_CHURN, "rearm" },
-	{ STAGE_EXPIRE, "expire" },
-	{ STAGE_EXPIRE, "deliver" },
-};
-
-/* Report all figures of @stage and later stages as skipped. */
-static void skip_from(unsigned int i, enum stage stage, unsigned int pending,
-		      const struct options *options)
+/* Skip the contender from now on. */
+static void give_up(unsigned int i, const char *stage, unsigned int pending, int error)
 {
-	for (unsigned int j = 0; j < ARRAY_SIZE(figures); j++) {
-		if (figures[j].stage < stage)
-			continue;
-		if (figures[j].stage == STAGE_MEMORY &&
-		    (!options->memory || pending < LEAST_FOR_MEMORY))
-			continue;
-		skip(contenders[i], figures[j].name, pending, given_up[i]);
-	}
-}
-
-/* Skip the contender from now on: it would also fail with more operations. */
-static void give_up(unsigned int i, enum stage stage, unsigned int pending,
-		    const struct options *options, int error)
-{
-	static const char *const doing[] = { "open", "fill", "churn", "expire" };
 	const char *name = error == -TOO_LONG ? NULL : strerrorname_np(-error);
+	char reason[64];
 
 	if (error == -FAILED)
 		return;
-	if (name)
-		snprintf(given_up[i], sizeof(given_up[i]), "%s-fails-with-%s", doing[stage], name);
-	else
-		snprintf(given_up[i], sizeof(given_up[i]), "%s-takes-too-long", doing[stage]);
-	skip_from(i, stage, pending, options);
-}
-
-/* Check that the contender is available. */
-static int try_one(const struct contender *contender)
-{
-	struct session session;
-	int error = session_open(&session, contender, BATCH);
-
-	if (!error)
-		session_close(&session);
-	return error;
-}
-
-static int run_stage(const struct contender *contender, enum stage stage, unsigned int pending,
-		     const struct options *options, double *add_ns)
-{
-	switch (stage) {
-	case STAGE_OPEN:
-		return try_one(contender);
-	case STAGE_MEMORY:
-		return options->memory ? memory(contender, pending) : 0;
-	case STAGE_CHURN:
-		return churn(contender, pending, options, add_ns);
-	case STAGE_EXPIRE:
-		return expire(contender, pending, *add_ns);
-	}
-	return 0;
+	snprintf(reason, sizeof(reason), "%s%s", name ? "fails-with-" : "takes-too-long",
+		 name ? name : "");
+	skip(contenders[i], stage, pending, reason);
+	given_up[i] = true;
 }
 
 static void run_one(unsigned int i, unsigned int pending, const struct options *options)
 {
-	enum stage stage;
+	const struct contender *contender = contenders[i];
+	const char *stage = "memory";
 	double add_ns = 0;
-	int error;
+	int error = 0;
 
-	for (stage = STAGE_OPEN; stage <= STAGE_EXPIRE; stage++) {
-		error = run_stage(contenders[i], stage, pending, options, &add_ns);
-		if (error) {
-			give_up(i, stage, pending, options, error);
-			return;
-		}
+	if (options->memory)
+		error = memory(contender, pending);
+	if (!error) {
+		stage = "churn";
+		error = churn(contender, pending, options, &add_ns);
 	}
-}
-
-static bool is_selected(const struct contender *contender, const struct options *options)
-{
-	if (options->only && !is_in(options->only, contender))
-		return false;
-	return !is_in(options->skip, contender);
+	if (!error) {
+		stage = "expire";
+		error = expire(contender, pending, add_ns);
+	}
+	if (error)
+		give_up(i, stage, pending, error);
 }
 
 static void run_all(unsigned int pending, unsigned int repetition, const struct options *options)
@@ -151,12 +85,8 @@ static void run_all(unsigned int pending, unsigned int repetition, const struct 
 	for (unsigned int i = 0; i < NR_CONTENDERS; i++) {
 		unsigned int turn = (i + repetition) % NR_CONTENDERS;
 
-		if (!is_selected(contenders[turn], options))
-			continue;
-		if (!given_up[turn][0])
+		if (!given_up[turn] && (!options->only || is_in(options->only, contenders[turn])))
 			run_one(turn, pending, options);
-		else if (!repetition)
-			skip_from(turn, STAGE_OPEN, pending, options);
 	}
 }
 

@@ -36,14 +36,14 @@ struct device {
 	struct twheel_event		events[LARGE_BATCH];
 };
 
-static int open_device(struct session *session, unsigned int keys, unsigned int at_once)
+static int open_device(struct session *session, unsigned int at_once)
 {
 	struct device *device = calloc(1, sizeof(*device));
 	int error;
 
 	if (!device)
 		return -ENOMEM;
-	device->keys = keys;
+	device->keys = session->contender->signal ? 1 : 0;
 	device->at_once = at_once;
 	device->fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	if (device->fd < 0) {
@@ -57,22 +57,12 @@ static int open_device(struct session *session, unsigned int keys, unsigned int 
 
 static int open_single(struct session *session)
 {
-	return open_device(session, 0, 1);
+	return open_device(session, 1);
 }
 
 static int open_batch(struct session *session)
 {
-	return open_device(session, 0, session->contender->batch);
-}
-
-static int open_keys1(struct session *session)
-{
-	return open_device(session, 1, 1);
-}
-
-static int open_keys1_batch(struct session *session)
-{
-	return open_device(session, 1, session->contender->batch);
+	return open_device(session, session->contender->batch);
 }
 
 static void close_device(struct session *session)
@@ -320,6 +310,6 @@ const struct contender twheel_single = DEVICE(open_single, "single", BATCH, sing
 const struct contender twheel_batch = DEVICE(open_batch, "batch64", BATCH, batch, NULL);
 const struct contender twheel_large_batch = DEVICE(open_batch, "batch1024", LARGE_BATCH, batch,
 							    NULL);
-const struct contender twheel_keys1 = DEVICE(open_keys1, "keys1", BATCH, single, signal_single);
-const struct contender twheel_keys1_batch = DEVICE(open_keys1_batch, "keys1-batch64", BATCH,
+const struct contender twheel_keys1 = DEVICE(open_single, "keys1", BATCH, single, signal_single);
+const struct contender twheel_keys1_batch = DEVICE(open_batch, "keys1-batch64", BATCH,
 							    batch, signal_batch);

@@ -47,14 +47,14 @@ static int handle(struct session *session, const struct io_uring_cqe *cqe, uint6
 	return event->time <= now ? expired(session, event->cookie, event->time) : -EIO;
 }
 
-static int open_device(struct session *session, unsigned int keys)
+static int open_device(struct session *session)
 {
 	struct device *device = calloc(1, sizeof(*device));
 	int error;
 
 	if (!device)
 		return -ENOMEM;
-	device->keys = keys;
+	device->keys = session->contender->signal ? 1 : 0;
 	device->ring.handle = handle;
 	device->events = malloc(session->nr * sizeof(*device->events));
 	error = device->events ? ring_init(&device->ring, session, IORING_SETUP_SQE128) : -ENOMEM;
@@ -73,16 +73,6 @@ free:
 	free(device->events);
 	free(device);
 	return error;
-}
-
-static int open_plain(struct session *session)
-{
-	return open_device(session, 0);
-}
-
-static int open_keys1(struct session *session)
-{
-	return open_device(session, 1);
 }
 
 static void close_device(struct session *session)
@@ -190,19 +180,18 @@ static int signal_keys(struct session *session, const uint32_t *numbers, unsigne
 	return error ? error : ring_submit(session, 2 * nr);
 }
 
-#define DEVICE(open_function, kind, signal_function) {	\
+#define DEVICE(kind, signal_function) {	\
 	.name = "twheel",				\
 	.case_name = kind,				\
 	.batch = BATCH,					\
-	.open = open_function,				\
+	.open = open_device,				\
 	.add = add,					\
 	.cancel = cancel,				\
 	.signal = signal_function,			\
 	.rearm = rearm,					\
 	.take = ring_take,					\
 	.close = close_device,				\
-	.user_bytes = sizeof(struct twheel_event),	\
 }
 
-const struct contender twheel_uring = DEVICE(open_plain, "uring64", NULL);
-const struct contender twheel_uring_keys1 = DEVICE(open_keys1, "keys1-uring64", signal_keys);
+const struct contender twheel_uring = DEVICE("uring64", NULL);
+const struct contender twheel_uring_keys1 = DEVICE("keys1-uring64", signal_keys);
