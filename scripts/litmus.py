@@ -16,19 +16,25 @@ mutant changes the lines that end with its name in a comment:
 Supported are the marked accesses, barriers, locks and dependencies of linux-kernel.def, without
 loops, SRCU, spin_trylock() and spin_is_locked(), and plain accesses: a data race is the result
 "Race".
+
+Tests and models are translated to Python and evaluated by it. A test must be formatted as the
+kernel's code: the indentation of its statements is that of Python.
 """
 
+import ast
+import functools
 import itertools
+import operator
 import pathlib
 import re
 import sys
 
-TYPES = {"int", "unsigned", "long", "u64", "bool", "atomic_t", "spinlock_t", "struct", "volatile"}
+TYPE = r"(?:\b(?:int|unsigned|long|u64|bool|atomic_t|spinlock_t|struct|volatile)\b\s*)+\**"
 FENCES = {
     "smp_mb": "Mb", "smp_rmb": "Rmb", "smp_wmb": "Wmb", "barrier": "Barrier",
-    "smp_mb__before_atomic": "Before-atomic", "smp_mb__after_atomic": "After-atomic",
-    "smp_mb__after_spinlock": "After-spinlock", "smp_mb__after_unlock_lock": "After-unlock-lock",
-    "rcu_read_lock": "Rcu-lock", "rcu_read_unlock": "Rcu-unlock", "synchronize_rcu": "Sync-rcu",
+    "smp_mb__before_atomic": "Before_atomic", "smp_mb__after_atomic": "After_atomic",
+    "smp_mb__after_spinlock": "After_spinlock", "smp_mb__after_unlock_lock": "After_unlock_lock",
+    "rcu_read_lock": "Rcu_lock", "rcu_read_unlock": "Rcu_unlock", "synchronize_rcu": "Sync_rcu",
 }
 # The tag of an access, and whether the first argument is its address.
 LOADS = {
@@ -45,136 +51,42 @@ SUFFIX = r"(_relaxed|_acquire|_release)?"
 EXCHANGE = re.compile(r"(?:atomic_)?(xchg|cmpxchg)" + SUFFIX)
 ATOMIC = re.compile(r"atomic_(fetch_)?(add|sub|inc|dec)(_return|_and_test)?" + SUFFIX)
 OPERATORS = {
-    "||": lambda a, b: int(a != 0 or b != 0), "&&": lambda a, b: int(a != 0 and b != 0),
-    "|": lambda a, b: a | b, "^": lambda a, b: a ^ b, "&": lambda a, b: a & b,
-    "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b),
-    "<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b),
-    "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b),
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b,
+    ast.Or: lambda a, b: a != 0 or b != 0, ast.And: lambda a, b: a != 0 and b != 0,
+    ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.Gt: operator.gt,
+    ast.LtE: operator.le, ast.GtE: operator.ge, ast.Add: operator.add, ast.Sub: operator.sub,
 }
-LEVELS = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["+", "-"]]
-
-
-class Tokens:
-    """The tokens of a text, with one to look ahead."""
-
-    def __init__(self, regex, text):
-        self.list = re.findall(regex, text)
-        self.at = 0
-
-    def peek(self):
-        return self.list[self.at] if self.at < len(self.list) else ""
-
-    def next(self):
-        self.at += 1
-        return self.list[self.at - 1]
-
-    def accept(self, *tokens):
-        return self.next() if self.peek() in tokens else ""
-
-    def expect(self, token):
-        if self.next() != token:
-            sys.exit(f"expected {token} before {' '.join(self.list[self.at - 1:self.at + 8])}")
 
 
 # Tests
 
-def skip_type(tokens):
-    found = False
-    while tokens.peek() in TYPES:
-        found = tokens.next() != ""
-    while found and tokens.accept("*"):
-        pass
-    return found
+def statements(text):
+    """The statements of a thread, with P[0] for *P."""
+    lines = []
+    for line in re.sub(rf"\({TYPE}\)", "", text).splitlines():
+        line, declares = re.subn(rf"^(\s*){TYPE}", r"\1", line)
+        # Leave out braces, and declarations without a value.
+        if not line.strip(" \t{}") or (declares and "=" not in line):
+            continue
+        line = re.sub(r"(?<![\w)\s])(\s*)\*(\w+)", r"\1\2[0]", line)
+        line = line.replace("&&", " and ").replace("||", " or ")
+        line = re.sub(r"!(?!=)", " not ", re.sub(r"&(?=\w)", "", line))
+        line = re.sub(r"^(\s*)(?:\} )?(else|if .*?)(?: \{)?$", r"\1\2:", line)
+        line = re.sub(r"^(\s*);$", r"\1pass", line)
+        lines.append(line.rstrip("; \t}"))
+    return ast.parse("if True:\n" + "\n".join(lines)).body[0].body
 
 
-def primary(tokens):
-    token = tokens.next()
-    if token == "(":
-        if skip_type(tokens):
-            tokens.expect(")")
-            return primary(tokens)
-        inner = expression(tokens)
-        tokens.expect(")")
-        return inner
-    if token in ("*", "&", "!", "-"):
-        return (token, primary(tokens))
-    if token.isdigit():
-        return ("number", int(token))
-    if not tokens.accept("("):
-        return ("name", token)
-    arguments = []
-    while not tokens.accept(")"):
-        arguments.append(expression(tokens))
-        tokens.accept(",")
-    return ("call", token, arguments)
-
-
-def expression(tokens, level=0):
-    if level == len(LEVELS):
-        return primary(tokens)
-    left = expression(tokens, level + 1)
-    while tokens.peek() in LEVELS[level]:
-        left = ("binary", tokens.next(), left, expression(tokens, level + 1))
-    return left
-
-
-def statement(tokens):
-    if tokens.accept("{"):
-        block = []
-        while not tokens.accept("}"):
-            block.append(statement(tokens))
-        return ("block", block)
-    if tokens.accept("if"):
-        tokens.expect("(")
-        condition = expression(tokens)
-        tokens.expect(")")
-        then = statement(tokens)
-        otherwise = statement(tokens) if tokens.accept("else") else ("block", [])
-        return ("if", condition, then, otherwise)
-    if tokens.accept(";"):
-        return ("block", [])
-    skip_type(tokens)
-    left = expression(tokens)
-    right = expression(tokens) if tokens.accept("=") else None
-    tokens.expect(";")
-    return ("set", left, right)
-
-
-def condition_of(tokens):
+def condition_of(text):
     """Disjunctions, conjunctions and negations of R=V, as a function of the final state."""
-    def atom():
-        if tokens.accept("~"):
-            inner = atom()
-            return lambda state: not inner(state)
-        if tokens.accept("("):
-            inner = either()
-            tokens.expect(")")
-            return inner
-        name = tokens.next()
-        if name == "[":
-            name = tokens.next()
-            tokens.expect("]")
-        if tokens.accept(":"):
-            name += ":" + tokens.next()
-        tokens.expect("=")
-        value = tokens.next()
-        value = int(value) if value.isdigit() else value
-        return lambda state: state.get(name, 0) == value
+    def comparison(match):
+        value = match[2] if match[2].isdigit() else repr(match[2])
+        return f"(state.get({match[1].strip('[]')!r}, 0) == {value})"
 
-    def both():
-        parts = [atom()]
-        while tokens.accept("/\\"):
-            parts.append(atom())
-        return lambda state: all(part(state) for part in parts)
-
-    def either():
-        parts = [both()]
-        while tokens.accept("\\/"):
-            parts.append(both())
-        return lambda state: any(part(state) for part in parts)
-
-    return either()
+    text = re.sub(r"([\w:]+|\[\w+\])=(\w+)", comparison, " ".join(text.split()))
+    text = text.replace("/\\", " and ").replace("\\/", " or ").replace("~", " not ")
+    code = compile(text.strip(), "exists", "eval")
+    return lambda state: eval(code, {"state": state})
 
 
 class Test:
@@ -182,9 +94,7 @@ class Test:
 
     def __init__(self, text):
         text = re.sub(r"^\(\*.*?\*\)|/\*.*?\*/|//[^\n]*", "", text, flags=re.S | re.M)
-        head, _, tail = text.partition("{")
-        self.name = head.split()[1]
-        init, _, text = tail.partition("}")
+        init, _, text = text.partition("{")[2].partition("}")
         self.init = {}
         for assignment in filter(str.strip, init.split(";")):
             name, _, value = assignment.partition("=")
@@ -193,22 +103,13 @@ class Test:
             if not value.isdigit():
                 self.init.setdefault(value, 0)
         program, condition = re.split(r"^exists", text, flags=re.M)
-        program = re.sub(r"^locations.*", "", program, flags=re.M)
-        condition = re.sub(r"\(\*.*?\*\)", "", condition, flags=re.S)
-        self.condition = condition_of(Tokens(r"/\\|\\/|\w+|[~()=:\[\]]", condition))
-        tokens = Tokens(r"\w+|[=!<>]=|&&|\|\||[-+*&|^!<>=(){},;]", program)
+        self.condition = condition_of(re.sub(r"\(\*.*?\*\)", "", condition, flags=re.S))
         self.threads = []
-        while tokens.peek():
-            names = set()
-            tokens.next()
-            tokens.expect("(")
-            while not tokens.accept(")"):
-                skip_type(tokens)
-                names.add(tokens.next())
-                tokens.accept(",")
+        for parameters, body in re.findall(r"^P\d+\((.*?)\)\s*\{\n(.*?)^\}", program, re.S | re.M):
+            names = set(re.findall(r"(\w+)\s*(?:,|$)", parameters))
             for name in names:
                 self.init.setdefault(name, 0)
-            self.threads.append((names, statement(tokens)))
+            self.threads.append((names, statements(body)))
 
 
 class Choose(Exception):
@@ -228,7 +129,8 @@ class Thread:
     def __init__(self, names, program, choices):
         self.names, self.choices = names, list(choices)
         self.events, self.registers, self.ctrl = [], {}, frozenset()
-        self.execute(program)
+        for stmt in program:
+            self.execute(stmt)
 
     def emit(self, kind, *tags, loc=None, value=None, addr=frozenset(), data=frozenset()):
         event = Event(kind, set(tags), loc, value)
@@ -270,9 +172,9 @@ class Thread:
 
     def address_of(self, expr):
         """The address of an lvalue."""
-        if expr[0] == "*":
-            return self.evaluate(expr[1])
-        return expr[1], frozenset()
+        if isinstance(expr, ast.Subscript):
+            return self.evaluate(expr.value)
+        return expr.id, frozenset()
 
     def atomic(self, match, arguments):
         fetch, op, result, order = match.groups()
@@ -327,40 +229,39 @@ class Thread:
 
     def evaluate(self, expr):
         """The value of an expression, and the reads on which it depends."""
-        kind = expr[0]
-        if kind == "number":
-            return expr[1], frozenset()
-        if kind == "name":
-            return (expr[1], frozenset()) if expr[1] in self.names else self.registers[expr[1]]
-        if kind == "call":
-            return self.call(expr[1], expr[2])
-        if kind == "&":
-            return expr[1][1], frozenset()
-        if kind == "*":
-            return self.load(self.evaluate(expr[1]), "Plain-access")
-        if kind == "binary":
-            left, right = self.evaluate(expr[2]), self.evaluate(expr[3])
-            return OPERATORS[expr[1]](left[0], right[0]), left[1] | right[1]
-        value, taint = self.evaluate(expr[1])
-        return -value if kind == "-" else int(not value), taint
+        match expr:
+            case ast.Constant(value):
+                return value, frozenset()
+            case ast.Name(name):
+                return (name, frozenset()) if name in self.names else self.registers[name]
+            case ast.Call(ast.Name(name), arguments):
+                return self.call(name, arguments)
+            case ast.Subscript(pointer):
+                return self.load(self.evaluate(pointer), "Plain_access")
+            case ast.UnaryOp(kind, operand):
+                value, taint = self.evaluate(operand)
+                return -value if isinstance(kind, ast.USub) else int(not value), taint
+            case ast.BoolOp(kind, parts):
+                parts = [self.evaluate(part) for part in parts]
+            case ast.BinOp(left, kind, right) | ast.Compare(left, [kind], [right]):
+                parts = [self.evaluate(left), self.evaluate(right)]
+        value = functools.reduce(OPERATORS[type(kind)], (value for value, _ in parts))
+        return int(value), frozenset().union(*(taint for _, taint in parts))
 
     def execute(self, stmt):
-        if stmt[0] == "block":
-            for inner in stmt[1]:
-                self.execute(inner)
-        elif stmt[0] == "if":
-            value, taint = self.evaluate(stmt[1])
-            outer, self.ctrl = self.ctrl, self.ctrl | taint
-            self.execute(stmt[2] if value else stmt[3])
-            self.ctrl = outer
-        elif stmt[2] is None:
-            # A declaration, or a call.
-            if stmt[1][0] == "call":
-                self.evaluate(stmt[1])
-        elif stmt[1][0] == "name":
-            self.registers[stmt[1][1]] = self.evaluate(stmt[2])
-        else:
-            self.store(self.address_of(stmt[1]), self.evaluate(stmt[2]), "Plain-access")
+        match stmt:
+            case ast.If(condition, then, otherwise):
+                value, taint = self.evaluate(condition)
+                outer, self.ctrl = self.ctrl, self.ctrl | taint
+                for inner in then if value else otherwise:
+                    self.execute(inner)
+                self.ctrl = outer
+            case ast.Expr(call):
+                self.evaluate(call)
+            case ast.Assign([ast.Name(register)], value):
+                self.registers[register] = self.evaluate(value)
+            case ast.Assign([pointer], value):
+                self.store(self.address_of(pointer), self.evaluate(value), "Plain_access")
 
 
 def runs_of(thread, values):
@@ -390,8 +291,75 @@ def all_runs(test):
             return runs
 
 
-# The memory model. A set of events is an integer with their bits, a relation a tuple of such sets
-# of the successors of each event.
+# The memory model
+
+class Relation:
+    """
+    A relation between events: for each event the set of its successors, an integer with their bits.
+    A set of events is the identity of its members. The operators | ; \\ & and the product of a model
+    are | ^ - * and @, which have their precedence.
+    """
+
+    def __init__(self, rows):
+        self.rows = tuple(rows)
+
+    def __bool__(self):
+        return any(self.rows)
+
+    def __eq__(self, other):
+        return self.rows == other.rows
+
+    def __or__(self, other):
+        return Relation(map(operator.or_, self.rows, other.rows))
+
+    def __xor__(self, other):
+        return Relation(functools.reduce(operator.or_, (other.rows[i] for i in bits(row)), 0)
+                        for row in self.rows)
+
+    def __sub__(self, other):
+        return Relation(a & ~b for a, b in zip(self.rows, other.rows))
+
+    def __mul__(self, other):
+        return Relation(map(operator.and_, self.rows, other.rows))
+
+    def __matmul__(self, other):
+        members = sum(other.rows)
+        return Relation(members if row else 0 for row in self.rows)
+
+    def __invert__(self):
+        return Relation(0 if row else 1 << i for i, row in enumerate(self.rows))
+
+    def domain(self):
+        return Relation(1 << i if row else 0 for i, row in enumerate(self.rows))
+
+    def has_loop(self):
+        return any(row >> i & 1 for i, row in enumerate(self.rows))
+
+    @property
+    def inverse(self):
+        result = [0] * len(self.rows)
+        for i, row in enumerate(self.rows):
+            for j in bits(row):
+                result[j] |= 1 << i
+        return Relation(result)
+
+    @property
+    def plus(self):
+        rows = list(self.rows)
+        for k, bit in enumerate(1 << i for i in range(len(rows))):
+            for i, row in enumerate(rows):
+                if row & bit:
+                    rows[i] |= rows[k]
+        return Relation(rows)
+
+    @property
+    def optional(self):
+        return Relation(row | 1 << i for i, row in enumerate(self.rows))
+
+    @property
+    def star(self):
+        return self.plus.optional
+
 
 def bits(mask):
     while mask:
@@ -400,224 +368,86 @@ def bits(mask):
         mask ^= low
 
 
-def compose(a, b):
-    result = []
-    for row in a:
-        mask = 0
-        for i in bits(row):
-            mask |= b[i]
-        result.append(mask)
-    return tuple(result)
+def translated(text):
+    """An expression of a model as code of Python, with the operators of Relation."""
+    text = re.sub(r"(?<=\w)-(?=\w)", "_", text.replace("^-1", ".inverse"))
+    # A * with nothing to its right is a closure, another one a product.
+    text = re.sub(r"\*(?=\s*(?:[])|;&\\]|$))", ".star", text).replace("*", "@")
+    for old, new in (("?", ".optional"), ("+", ".plus"), ("[", "("), ("]", ")"), ("&", "*"),
+                     ("\\", "-"), (";", "^")):
+        text = text.replace(old, new)
+    return compile(" ".join(text.split()), "model", "eval")
 
 
-def inverse(a):
-    result = [0] * len(a)
-    for i, row in enumerate(a):
-        for j in bits(row):
-            result[j] |= 1 << i
-    return tuple(result)
+class Names(dict):
+    """The values of the names of a model. A tag that no event has is empty."""
 
+    def __missing__(self, name):
+        return self["empty"]
 
-def closure(a):
-    rows = list(a)
-    for k, bit in enumerate(1 << i for i in range(len(rows))):
-        for i, row in enumerate(rows):
-            if row & bit:
-                rows[i] |= rows[k]
-    return tuple(rows)
+    def evaluate(self, code):
+        return eval(code, {}, self)
+
+    def bind(self, name, code):
+        """Define NAME, or a function NAME(PARAMETER) with the names at its definition."""
+        function = re.fullmatch(r"(\w+)\((\w+)\)", name)
+        if not function:
+            self[name] = self.evaluate(code)
+            return
+        outer = Names(self)
+        self[function[1]] = lambda argument: Names(
+            outer, **{function[2]: argument}).evaluate(code)
 
 
 class Model:
-    """The statements of linux-kernel.bell and linux-kernel.cat."""
-
-    KEYWORDS = {"let", "acyclic", "empty", "irreflexive", "flag", "include", "enum",
-                "instructions", "show", "and", "in", "as", "rec"}
+    """The statements of linux-kernel.bell and linux-kernel.cat, which begin in the first column."""
 
     def __init__(self, folder):
         self.statements = []
         for name in ("linux-kernel.bell", "linux-kernel.cat"):
             text = (folder / name).read_text()
             text = re.sub(r"\(\*.*?\*\)|//[^\n]*|\"[^\"]*\"", "", text, flags=re.S)
-            tokens = Tokens(r"\^-1|[A-Za-z_][\w-]*|[^\s\w]", text)
-            while tokens.peek():
-                self.statement(tokens)
+            for statement in re.split(r"^(?=[a-z])", text, flags=re.M):
+                self.add(*statement.partition(" ")[::2])
 
-    def statement(self, tokens):
-        word = tokens.next()
-        if word == "let":
-            self.statements.append(("let", self.bindings(tokens)))
-            return
-        flag = word == "flag"
-        if flag:
-            negated = tokens.accept("~")
-            word = tokens.next()
-        if word in ("acyclic", "irreflexive", "empty"):
-            expr = self.expression(tokens)
-            tokens.expect("as")
-            name = tokens.next()
-            if not flag:
-                self.statements.append((word, expr, name))
-            elif negated and name == "data-race":
-                self.statements.append(("race", expr, name))
-            return
-        # Declarations of the annotations, and others that need no evaluation.
-        while tokens.peek() and tokens.peek() not in self.KEYWORDS:
-            tokens.next()
-
-    def bindings(self, tokens):
-        recursive, bindings = bool(tokens.accept("rec")), []
-        while True:
-            name, parameter = tokens.next(), None
-            if tokens.accept("("):
-                parameter = tokens.next()
-                tokens.expect(")")
-            tokens.expect("=")
-            bindings.append((name, parameter, self.expression(tokens)))
-            if not tokens.accept("and"):
-                return recursive, bindings
-
-    def expression(self, tokens, level=0):
-        operators = ("|", ";", "\\", "&")
-        if level == len(operators):
-            return self.postfix(tokens)
-        left = self.expression(tokens, level + 1)
-        while tokens.accept(operators[level]):
-            left = (operators[level], left, self.expression(tokens, level + 1))
-        return left
-
-    def starts_expression(self, token):
-        return token in ("(", "[", "~") or (token[:1].isalpha() and token not in self.KEYWORDS)
-
-    def postfix(self, tokens):
-        expr = self.primary(tokens)
-        while tokens.peek() in ("^-1", "?", "+", "*"):
-            operator = tokens.next()
-            if operator == "*" and self.starts_expression(tokens.peek()):
-                return ("product", expr, self.postfix(tokens))
-            expr = (operator, expr)
-        return expr
-
-    def primary(self, tokens):
-        token = tokens.next()
-        if token == "(":
-            expr = self.expression(tokens)
-            tokens.expect(")")
-        elif token == "[":
-            expr = ("identity", self.expression(tokens))
-            tokens.expect("]")
-        elif token == "~":
-            expr = ("~", self.primary(tokens))
-        elif token == "let":
-            bindings = self.bindings(tokens)
-            tokens.expect("in")
-            expr = ("let", bindings, self.expression(tokens))
-        elif tokens.accept("("):
-            expr = ("apply", token, self.expression(tokens))
-            tokens.expect(")")
-        else:
-            expr = ("name", token)
-        return expr
+    def add(self, word, rest):
+        inner = re.fullmatch(r"(\S+) = let rec(.*)\sin\s(.*)", rest, re.S)
+        if word == "let" and inner:
+            self.add("let", f"rec {inner[2]}")
+            self.add("let", f"{inner[1]} = {inner[3]}")
+        elif word == "let":
+            kind = "rec" if rest.startswith("rec ") else "let"
+            bindings = [binding.split("=", 1) for binding in
+                        re.split(r"\sand\s", rest.removeprefix("rec "))]
+            self.statements.append((kind, [(name.strip().replace("-", "_"), translated(text))
+                                           for name, text in bindings]))
+        elif word in ("acyclic", "irreflexive", "empty"):
+            self.statements.append((word, translated(rest.rpartition(" as ")[0])))
+        elif rest.strip().endswith(" as data-race"):
+            self.statements.append(("race", translated(
+                rest.rpartition(" as ")[0].removeprefix("~empty"))))
 
     def check(self, env, want_races):
         """Whether an execution is consistent, and whether it has a data race."""
-        env, race = dict(env), False
-        evaluator = Evaluator(env)
-        for word, value, *_ in self.statements:
-            if word == "let":
-                evaluator.bind(*value)
-                continue
-            if word == "race":
-                race = want_races and any(evaluator.relation(value))
-                continue
-            result = evaluator.relation(value)
-            if word == "acyclic":
-                result = closure(result)
-            if any(result) if word == "empty" else any(
-                    row >> i & 1 for i, row in enumerate(result)):
-                return False, False
+        names, race = Names(env), False
+        for kind, value in self.statements:
+            if kind == "let":
+                names.bind(*value[0])
+            elif kind == "rec":
+                names.update((name, names["empty"]) for name, _ in value)
+                old = None
+                while old != (new := [names.evaluate(code) for _, code in value]):
+                    old = new
+                    names.update((name, result) for (name, _), result in zip(value, new))
+            elif kind == "race":
+                race = want_races and bool(names.evaluate(value))
+            else:
+                result = names.evaluate(value)
+                if kind == "acyclic":
+                    result = result.plus
+                if bool(result) if kind == "empty" else result.has_loop():
+                    return False, False
         return True, race
-
-
-class Evaluator:
-    def __init__(self, env):
-        self.env = env
-        self.size = len(env["po"])
-        self.empty = (0,) * self.size
-        self.all = (1 << self.size) - 1
-
-    def relation(self, expr):
-        value = self.evaluate(expr)
-        return self.empty if value is None else value
-
-    def bind(self, recursive, bindings):
-        if not recursive:
-            values = [(name, ("function", parameter, expr) if parameter else self.evaluate(expr))
-                      for name, parameter, expr in bindings]
-            self.env.update(values)
-            return
-        names = [name for name, _, _ in bindings]
-        old, values = None, [None] * len(names)
-        while old != values:
-            old = values
-            self.env.update(zip(names, values))
-            values = [self.evaluate(expr) for _, _, expr in bindings]
-
-    def restrict(self, mask):
-        return tuple(1 << i if (mask or 0) >> i & 1 else 0 for i in range(self.size))
-
-    def apply(self, name, argument):
-        if name == "domain":
-            return sum(1 << i for i, row in enumerate(argument or ()) if row)
-        if name == "range":
-            return self.apply("domain", inverse(argument or self.empty))
-        if name == "fencerel":
-            po = self.env["po"]
-            return compose(compose(po, self.restrict(argument)), po)
-        _, parameter, expr = self.env[name]
-        inner = Evaluator(dict(self.env))
-        inner.env[parameter] = argument
-        return inner.evaluate(expr)
-
-    def combine(self, kind, left, right):
-        if kind == ";":
-            return None if left is None or right is None else compose(left, right)
-        if right is None:
-            return None if kind == "&" else left
-        if left is None:
-            return right if kind == "|" else None
-        operate = {"|": lambda a, b: a | b, "&": lambda a, b: a & b,
-                   "\\": lambda a, b: a & ~b}[kind]
-        if isinstance(left, int):
-            return operate(left, right)
-        return tuple(map(operate, left, right))
-
-    def evaluate(self, expr):
-        """A set, a relation, or None, which is empty and may be either."""
-        kind = expr[0]
-        if kind == "name":
-            return self.env.get(expr[1])
-        if kind == "let":
-            inner = Evaluator(dict(self.env))
-            inner.bind(*expr[1])
-            return inner.evaluate(expr[2])
-        if kind == "apply":
-            return self.apply(expr[1], self.evaluate(expr[2]))
-        value = self.evaluate(expr[1])
-        if kind in ("|", ";", "\\", "&"):
-            return self.combine(kind, value, self.evaluate(expr[2]))
-        if kind == "product":
-            right = self.evaluate(expr[2]) or 0
-            return tuple(right if (value or 0) >> i & 1 else 0 for i in range(self.size))
-        if kind == "identity":
-            return self.restrict(value or 0)
-        if kind == "~":
-            return self.all & ~(value or 0)
-        value = value or self.empty
-        if kind == "^-1":
-            return inverse(value)
-        if kind != "?":
-            value = closure(value)
-        return value if kind == "+" else self.combine("|", value, self.restrict(self.all))
 
 
 # Executions
@@ -658,24 +488,28 @@ class Execution:
         self.add_sets()
 
     def relation(self, pairs):
-        return tuple(sum(1 << j for j in pairs.get(i, ())) for i in range(self.size))
+        return Relation(sum(1 << j for j in pairs.get(i, ())) for i in range(self.size))
 
     def add_sets(self):
-        env, events, size = self.env, self.events, self.size
+        env, events, size = self.env, self.events, range(self.size)
+        tags = {}
         for i, event in enumerate(events):
             for name in event.tags | {event.kind}:
-                env[name] = env.get(name, 0) | 1 << i
-        for name in ("R", "W", "F"):
-            env.setdefault(name, 0)
-        env["M"] = env["R"] | env["W"]
-        env["id"] = tuple(1 << i for i in range(size))
+                tags.setdefault(name, {})[i] = {i}
+        env.update((name, self.relation(members)) for name, members in tags.items())
+        env["empty"] = self.relation({})
+        env["id"] = env["empty"].optional
+        env["M"] = env.get("R", env["empty"]) | env["W"]
         env["loc"] = self.relation({
-            i: {j for j in range(size) if events[j].loc == events[i].loc}
-            for i in range(size) if events[i].loc is not None})
+            i: {j for j in size if events[j].loc == events[i].loc}
+            for i in size if events[i].loc is not None})
         env["int"] = self.relation({
-            i: {j for j in range(size) if self.thread[j] == self.thread[i]} for i in range(size)})
-        env["ext"] = tuple(~row & (1 << size) - 1 for row in env["int"])
-        env["po-loc"] = tuple(map(int.__and__, env["po"], env["loc"]))
+            i: {j for j in size if self.thread[j] == self.thread[i]} for i in size})
+        env["ext"] = env["id"] @ env["id"] - env["int"]
+        env["po_loc"] = env["po"] * env["loc"]
+        env["domain"] = Relation.domain
+        env["range"] = lambda relation: relation.inverse.domain()
+        env["fencerel"] = lambda fences: env["po"] ^ fences ^ env["po"]
 
     def coherence_orders(self):
         locs = {}
@@ -691,12 +525,12 @@ class Execution:
     def sources_of(self, read, before):
         """The writes that a read may read from. An atomic access reads the one before its own."""
         event = self.events[read]
-        atomic = self.env["rmw"][read]
+        atomic = self.env["rmw"].rows[read]
         if atomic:
             writes = [before[atomic.bit_length() - 1]]
         else:
             writes = [i for i in range(self.size) if self.events[i].kind == "W" and
-                      not self.env["po-loc"][read] >> i & 1]
+                      not self.env["po_loc"].rows[read] >> i & 1]
         return [i for i in writes if self.events[i].loc == event.loc and
                 self.events[i].value == event.value]
 
@@ -719,17 +553,17 @@ class Execution:
 
     def environment(self, rf, co):
         env = dict(self.env, rf=rf, co=co)
-        env["fr"] = compose(inverse(rf), co)
+        env["fr"] = rf.inverse ^ co
         for name in ("rf", "co", "fr"):
-            env[name + "i"] = tuple(map(int.__and__, env[name], env["int"]))
-            env[name + "e"] = tuple(map(int.__and__, env[name], env["ext"]))
+            env[name + "i"] = env[name] * env["int"]
+            env[name + "e"] = env[name] * env["ext"]
         return env
 
 
 def result_of(model, test):
     """Never, Sometimes or Race."""
     runs = all_runs(test)
-    plain = any("Plain-access" in event.tags for thread in runs for run in thread
+    plain = any("Plain_access" in event.tags for thread in runs for run in thread
                 for event in run.events)
     found = False
     for combination in itertools.product(*runs):
@@ -755,7 +589,7 @@ def main(folder, *paths):
         mutants = sorted(set(re.findall(r"/\* ([A-Z_]{3,})\b[^\n]*\*/$", text, re.M)))
         cases = [(expected, f"{path.stem}: {expected}", text)]
         for mutant in mutants:
-            changed = re.sub(rf"^.*/\* {mutant}\b:?(.*?)\*/$", r"\1", text, flags=re.M)
+            changed = re.sub(rf"^(\t*).*/\* {mutant}\b:? ?(.*?)\*/$", r"\1\2;", text, flags=re.M)
             cases.append(("Sometimes Race", f"{path.stem}: {mutant} is found", changed))
         for allowed, name, source in cases:
             result = result_of(model, Test(source))
