@@ -76,8 +76,6 @@ int memory_op_suite(const struct bench_config *config);
 int late_op_suite(const struct bench_config *config);
 int irqs_off_suite(const struct bench_config *config);
 
-int cascade_load(const struct bench_config *config, bool spread);
-
 void irqs_probe_start(u64 seed);
 void irqs_probe_stop(void);
 void irqs_probe_report(const char *suite, const char *name, u64 pending);

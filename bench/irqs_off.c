@@ -4,7 +4,14 @@
  * operations is under way: that of the module, and that of the kernel at the same time, see
  * irqs_probe.c. This takes an exact clock.
  *
- *	cascade		all timers move down three levels together and fire at one tick
+ *	cascade		all timers move down three levels together and fire at one tick. The
+ *			wheel has a tick of about 1 us and 64 slots per level:
+ *
+ *			level 3   |.......|bucket.|.......|	a slot is 268 ms
+ *			level 2           |.x...|.....|		4.2 ms
+ *			level 1             |.x.|		65 us
+ *			level 0               |x		1 us
+ *
  *	cascade_spread	they are spread over the span of their bucket
  *	burst		all timers are due at one tick, every other one is inline
  *	clock_set	half of the timers are cancelled when CLOCK_REALTIME is set back, on a wheel
@@ -15,9 +22,12 @@
  *	one_key		all operations watch one key, and are completed by one signal
  */
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/hash.h>
+#include <linux/math.h>
+#include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
@@ -30,10 +40,20 @@
 #define SUITE		"irqs_off"
 
 #define BACK_S		3600
+#define SPREAD_S	4295
 
 /* Time to add a timer. While it waits for the deadlines, the probe takes instructions. */
 #define ADD_NS		(2 * NSEC_PER_USEC)
 #define LEAD_NS		(10 * NSEC_PER_MSEC)
+
+/* The wheel of the cascades: the length of a slot, and the level of the bucket. */
+#define SLOTS_SHIFT	6
+#define SLOT_NS(level)	BIT_ULL(10 + (level) * SLOTS_SHIFT)
+#define LEVEL		3
+
+/* Kinds of timers: half of them are cancelled when the clock is set, half of them are inline. */
+#define ON_SET		1
+#define INLINE		2
 
 #define MOST_SLOTS	1024
 #define LEVELS		3
@@ -45,16 +65,6 @@ static atomic_t fired;
 static void fire(struct twheel_timer *timer)
 {
 	atomic_inc(&fired);
-}
-
-static int one_tick_load(const struct bench_config *config)
-{
-	return cascade_load(config, false);
-}
-
-static int spread_load(const struct bench_config *config)
-{
-	return cascade_load(config, true);
 }
 
 static int wait_for(int wanted)
@@ -69,21 +79,23 @@ static int wait_for(int wanted)
 	return 0;
 }
 
-/* Every other timer is inline. With @on_set a change of the clock cancels half of either kind. */
-static int timers_add(struct twheel *wheel, struct twheel_clock_timer *timer, u32 nr, bool on_set,
-		      u64 from, u64 apart)
+/* Add timers of these kinds, with deadlines from @from on, spread over @span. */
+static int timers_add(struct twheel *wheel, struct twheel_clock_timer *timer, u32 nr,
+		      unsigned int kinds, u64 from, u64 span)
 {
 	unsigned int flags;
+	u64 deadline;
 	u32 i;
 
 	atomic_set(&fired, 0);
 	for (i = 0; i < nr; i++) {
-		flags = i & 2 ? TWHEEL_TIMER_INLINE : 0;
-		if (on_set && i & 1)
+		flags = i & kinds & INLINE ? TWHEEL_TIMER_INLINE : 0;
+		if (i & kinds & ON_SET)
 			twheel_clock_timer_init(&timer[i], wheel, fire, flags);
 		else
 			twheel_timer_init_flags(&timer[i].timer, wheel, fire, flags);
-		if (twheel_timer_add(&timer[i].timer, from + hash_64(i, 32) * apart))
+		deadline = from + mul_u64_u32_shr(span, hash_64(i, 32), 32);
+		if (twheel_timer_add(&timer[i].timer, deadline))
 			return -EIO;
 		if (i % 1024 == 0)
 			cond_resched();
@@ -113,12 +125,50 @@ static int timers_load(const struct bench_config *config, const struct twheel_co
 	return err;
 }
 
+static int cascade_from(const struct bench_config *config, struct twheel *wheel,
+			struct twheel_clock_timer *timer, u64 after, u64 span)
+{
+	u64 bucket = round_up(twheel_deadline(config->ahead_ns), SLOT_NS(LEVEL));
+
+	return timers_add(wheel, timer, config->nr, 0, bucket + after, span) ?:
+	       wait_for(config->nr);
+}
+
+/* One slot further on each lower level, so that timers move through all levels. */
+static int cascade(const struct bench_config *config, struct twheel *wheel,
+		   struct twheel_clock_timer *timer)
+{
+	return cascade_from(config, wheel, timer, SLOT_NS(2) + SLOT_NS(1) + SLOT_NS(0), 0);
+}
+
+static int cascade_spread(const struct bench_config *config, struct twheel *wheel,
+			  struct twheel_clock_timer *timer)
+{
+	return cascade_from(config, wheel, timer, 0, SLOT_NS(LEVEL));
+}
+
+static const struct twheel_config cascade_wheel = {
+	.name		= "tw_bench",
+	.tick_ns	= SLOT_NS(0),
+	.slots		= BIT(SLOTS_SHIFT),
+};
+
+static int cascade_load(const struct bench_config *config)
+{
+	return timers_load(config, &cascade_wheel, cascade);
+}
+
+static int cascade_spread_load(const struct bench_config *config)
+{
+	return timers_load(config, &cascade_wheel, cascade_spread);
+}
+
 static int burst(const struct bench_config *config, struct twheel *wheel,
 		 struct twheel_clock_timer *timer)
 {
 	u64 deadline = twheel_deadline(config->ahead_ns);
 
-	return timers_add(wheel, timer, config->nr, false, deadline, 0) ?:
+	return timers_add(wheel, timer, config->nr, INLINE, deadline, 0) ?:
 	       wait_for(config->nr);
 }
 
@@ -141,8 +191,8 @@ static int set_clock(s64 seconds)
 static int clock_set(const struct bench_config *config, struct twheel *wheel,
 		     struct twheel_clock_timer *timer)
 {
-	int err = timers_add(wheel, timer, config->nr, true,
-			     twheel_now(wheel) + BACK_S * NSEC_PER_SEC, NSEC_PER_USEC);
+	int err = timers_add(wheel, timer, config->nr, INLINE | ON_SET,
+			     twheel_now(wheel) + BACK_S * NSEC_PER_SEC, SPREAD_S * NSEC_PER_SEC);
 
 	if (err)
 		return err;
@@ -243,8 +293,8 @@ static const struct load {
 	const char	*name;
 	int		(*run)(const struct bench_config *config);
 } loads[] = {
-	{ "cascade",		one_tick_load },
-	{ "cascade_spread",	spread_load },
+	{ "cascade",		cascade_load },
+	{ "cascade_spread",	cascade_spread_load },
 	{ "burst",		burst_load },
 	{ "clock_set",		clock_set_load },
 	{ "levels",		levels_load },
