@@ -35,6 +35,17 @@ PENDING_OWN = 1 << 0
 PENDING_DETACHED = 1 << 1
 
 
+Fields = list[tuple[str, Any]]
+
+
+def fields32(*names: str) -> Fields:
+    return [(name, c_uint32) for name in names]
+
+
+def fields64(*names: str) -> Fields:
+    return [(name, c_uint64) for name in names]
+
+
 class twheel_key(ctypes.Structure):
     _fields_ = [("v", c_uint64 * 2)]
 
@@ -45,95 +56,47 @@ class twheel_watch_spec(ctypes.Structure):
 
 class twheel_add_args(ctypes.Structure):
     _fields_ = [
-        ("flags", c_uint32),
-        ("condition", c_uint32),
-        ("quorum", c_uint32),
-        ("nr_keys", c_uint32),
-        ("keys", c_uint64),
-        ("threshold", c_uint64),
-        ("deadline", c_uint64),
-        ("slack", c_uint64),
-        ("period", c_uint64),
-        ("runs", c_uint64),
-        ("cookie", c_uint64),
-        ("clock", c_uint32),
-        ("key_size", c_uint32),
-        ("queue", c_uint32),
-        ("reserved", c_uint32),
-        ("id", c_uint64),
+        *fields32("flags", "condition", "quorum", "nr_keys"),
+        *fields64("keys", "threshold", "deadline", "slack", "period", "runs", "cookie"),
+        *fields32("clock", "key_size", "queue", "reserved"),
+        *fields64("id"),
     ]
 
 
 class twheel_rearm_args(ctypes.Structure):
     _fields_ = [
-        ("id", c_uint64),
-        ("deadline", c_uint64),
-        ("slack", c_uint64),
-        ("flags", c_uint32),
-        ("moved", c_uint32),
+        *fields64("id", "deadline", "slack"),
+        *fields32("flags", "moved"),
     ]
 
 
 class twheel_signal_args(ctypes.Structure):
     _fields_ = [
         ("key", twheel_key),
-        ("amount", c_uint64),
-        ("value", c_uint64),
-        ("limit", c_uint32),
-        ("flags", c_uint32),
-        ("completed", c_uint32),
-        ("reserved", c_uint32),
+        *fields64("amount", "value"),
+        *fields32("limit", "flags", "completed", "reserved"),
     ]
 
 
 class twheel_pending(ctypes.Structure):
     _fields_ = [
-        ("id", c_uint64),
-        ("cookie", c_uint64),
-        ("deadline", c_uint64),
-        ("remaining", c_uint64),
-        ("missing", c_uint64),
-        ("period", c_uint64),
-        ("runs", c_uint64),
-        ("condition", c_uint32),
-        ("clock", c_uint32),
-        ("nr_keys", c_uint32),
-        ("flags", c_uint32),
+        *fields64("id", "cookie", "deadline", "remaining", "missing", "period", "runs"),
+        *fields32("condition", "clock", "nr_keys", "flags"),
         ("keys", twheel_key * 3),
-        ("queue", c_uint32),
-        ("reserved", c_uint32),
+        *fields32("queue", "reserved"),
     ]
 
 
 class twheel_query_args(ctypes.Structure):
     _fields_ = [
-        ("flags", c_uint32),
-        ("max_pending", c_uint32),
-        ("max_file_pending", c_uint32),
-        ("max_watches", c_uint32),
-        ("max_queue", c_uint32),
-        ("max_keys", c_uint32),
-        ("user_max_ops", c_uint32),
-        ("user_max_files", c_uint32),
-        ("user_ops", c_uint32),
-        ("user_files", c_uint32),
-        ("files", c_uint32),
-        ("rights", c_uint32),
-        ("features", c_uint64),
-        ("tick_ns", c_uint64),
-        ("pending", c_uint64),
-        ("watches", c_uint64),
-        ("keys", c_uint64),
-        ("own", c_uint64),
-        ("unread", c_uint64),
-        ("detached", c_uint64),
-        ("detached_unread", c_uint64),
-        ("added", c_uint64),
-        ("completed", c_uint64),
-        ("expired", c_uint64),
-        ("cancelled", c_uint64),
-        ("rejected", c_uint64),
-        ("wakeups", c_uint64),
+        *fields32(
+            "flags", "max_pending", "max_file_pending", "max_watches", "max_queue", "max_keys",
+            "user_max_ops", "user_max_files", "user_ops", "user_files", "files", "rights",
+        ),
+        *fields64(
+            "features", "tick_ns", "pending", "watches", "keys", "own", "unread", "detached",
+            "detached_unread", "added", "completed", "expired", "cancelled", "rejected", "wakeups",
+        ),
         ("name", c_char * NAME_SIZE),
     ]
 
@@ -141,33 +104,20 @@ class twheel_query_args(ctypes.Structure):
 class twheel_create_args(ctypes.Structure):
     _fields_ = [
         ("name", c_char * NAME_SIZE),
-        ("flags", c_uint32),
-        ("mode", c_uint32),
-        ("uid", c_uint32),
-        ("gid", c_uint32),
-        ("max_pending", c_uint32),
-        ("max_file_pending", c_uint32),
-        ("max_watches", c_uint32),
-        ("max_queue", c_uint32),
-        ("major", c_uint32),
-        ("minor", c_uint32),
+        *fields32(
+            "flags", "mode", "uid", "gid", "max_pending", "max_file_pending", "max_watches",
+            "max_queue", "major", "minor",
+        ),
     ]
 
 
 class twheel_event(ctypes.Structure):
     _fields_ = [
-        ("id", c_uint64),
-        ("cookie", c_uint64),
-        ("value", c_uint64),
-        ("deadline", c_uint64),
-        ("time", c_uint64),
-        ("reason", c_uint32),
-        ("flags", c_uint32),
+        *fields64("id", "cookie", "value", "deadline", "time"),
+        *fields32("reason", "flags"),
         ("error", c_int32),
-        ("clock", c_uint32),
-        ("expirations", c_uint64),
-        ("satisfied", c_uint64),
-        ("missing", c_uint64),
+        *fields32("clock"),
+        *fields64("expirations", "satisfied", "missing"),
         ("spare", c_uint64 * 6),
     ]
 
