@@ -176,6 +176,23 @@ result()
 	printf '%s\t%s\t%s\n' "$1" "$2" "${3-}" >>"$build/results"
 }
 
+# case_of NAME COMMAND...: record a test case of the stage $stage that passes if COMMAND succeeds.
+# If it fails, failed is 1. Its output is in a log of its own.
+failed=0
+case_of()
+{
+	local name=$1 log=$stage-$1
+	log=$logs/${log//[^a-zA-Z0-9.=-]/-}.log
+	shift
+	say "$stage: $name"
+	if "$@" >"$log" 2>&1; then
+		result pass "$stage: $name"
+	else
+		result fail "$stage: $name" "$log"
+		failed=1
+	fi
+}
+
 # boot_job NAME [-v] KERNEL JOB [VALUE...]: boot a guest for a job and record its result as
 # NAME. Do nothing if IN_LOG is set: the job has run in an earlier boot with that log, see
 # check-debug.
