@@ -38,14 +38,6 @@ enum outcome not_loaded(const char *path)
 	return OUTCOME_DEVICE;
 }
 
-enum outcome open_failure(const char *path)
-{
-	/* With the module, only the named purgatory is missing. */
-	if (device_missing(errno) && access(TWHEEL_DEVICE, F_OK))
-		return not_loaded(path);
-	return device_failure(path);
-}
-
 void *must_realloc(void *memory, unsigned long nr, unsigned long size)
 {
 	memory = reallocarray(memory, nr, size);

@@ -26,9 +26,6 @@ bool device_missing(int error);
 /* A node cannot be opened. Prints advice, such as to load the module. Return: OUTCOME_DEVICE. */
 enum outcome not_loaded(const char *path);
 
-/* device_failure() for an open of @path, with advice if the module is not loaded. */
-enum outcome open_failure(const char *path);
-
 /* These exit on allocation failure. */
 void *must_realloc(void *memory, unsigned long nr, unsigned long size);
 char *must_strdup(const char *text);

@@ -54,7 +54,7 @@ json_t *json_deadline(__u64 deadline)
 	return deadline > INT64_MAX ? json_null() : json_digits(deadline);
 }
 
-static const char *known_reason(__u32 reason)
+static const char *reason_name(__u32 reason)
 {
 	switch (reason) {
 	case TWHEEL_REASON_COMPLETED:
@@ -65,11 +65,6 @@ static const char *known_reason(__u32 reason)
 		return "cancelled";
 	}
 	return NULL;
-}
-
-const char *reason_name(__u32 reason)
-{
-	return known_reason(reason) ?: "unknown";
 }
 
 const char *clock_name(__u32 clock)
@@ -126,7 +121,7 @@ json_t *json_event(const struct twheel_event *event, const struct watch_list *ke
 			   "type", "event",
 			   "id", json_digits(event->id),
 			   "cookie", json_digits(event->cookie),
-			   "reason", reason_name(event->reason),
+			   "reason", reason_name(event->reason) ?: "unknown",
 			   "value", json_digits(event->value),
 			   "error", event->error ? error_name(-event->error) : NULL,
 			   "clock", clock_name(event->clock),
@@ -148,7 +143,7 @@ static void write_reason(FILE *to, const struct twheel_event *event)
 	bool more = event->flags & TWHEEL_EVENT_MORE;
 
 	fputs(more ? "came round" :
-	      known_reason(event->reason) ?: "ended for an unknown reason", to);
+	      reason_name(event->reason) ?: "ended for an unknown reason", to);
 	if (event->expirations > 1)
 		fprintf(to, more ? " %llu times" : " after %llu periods", event->expirations);
 	if (event->error)
@@ -196,11 +191,16 @@ static void write_missing(FILE *to, const struct twheel_event *event,
 	}
 }
 
-static void write_ending(FILE *to, const struct twheel_event *event,
-			 const struct watch_list *keys)
+static void write_event(FILE *to, const struct twheel_event *event,
+			const struct watch_list *keys, bool json)
 {
 	char distance[TIME_TEXT_SIZE];
 
+	if (json) {
+		write_json(to, json_event(event, keys));
+		return;
+	}
+	fprintf(to, "operation %llu ", event->id);
 	write_reason(to, event);
 	if (event->deadline > INT64_MAX)
 		fputs(", no deadline", to);
@@ -212,22 +212,6 @@ static void write_ending(FILE *to, const struct twheel_event *event,
 			format_time(distance, event->time - event->deadline));
 	write_missing(to, event, keys);
 	fputc('\n', to);
-}
-
-void print_ending(const struct twheel_event *event)
-{
-	write_ending(stdout, event, NULL);
-}
-
-static void write_event(FILE *to, const struct twheel_event *event,
-			const struct watch_list *keys, bool json)
-{
-	if (json) {
-		write_json(to, json_event(event, keys));
-		return;
-	}
-	fprintf(to, "operation %llu ", event->id);
-	write_ending(to, event, keys);
 }
 
 bool show_event(const struct twheel_event *event, const struct watch_list *keys, bool json)

@@ -32,9 +32,6 @@ json_t *json_digits(__u64 number);
 /* Return: a deadline or a remaining time in ns, as a string of digits; null for never. */
 json_t *json_deadline(__u64 deadline);
 
-/* Return: the name of an enum twheel_reason; "unknown" for one of a later module. */
-const char *reason_name(__u32 reason);
-
 /* Return: the name of a clock; "unknown" for one of a later module. */
 const char *clock_name(__u32 clock);
 
@@ -44,9 +41,6 @@ const char *clock_name(__u32 clock);
  * Return: an event as a JSON object.
  */
 json_t *json_event(const struct twheel_event *event, const struct watch_list *keys);
-
-/* Prints the reason and the time of an event, after the name of its operation. */
-void print_ending(const struct twheel_event *event);
 
 /*
  * Writes an event with the ID of its operation to standard output, or after an error to
