@@ -128,7 +128,7 @@ def legend_of(name):
 def metrics():
     """The name, type and description of each metric, from the tables of twheelctl."""
     text = METRICS.read_text()
-    found = re.findall(r'\{ "(twheel_\w+)", "(gauge|counter)",\s*"(.*?)" \}', text)
+    found = re.findall(r'\{ "(twheel_\w+)", "(gauge|counter)",\s*"(.*?)",', text)
     lateness = re.search(r'^#define LATENESS\s+"(\w+)"', text, re.M)[1]
     help_text = re.search(r'"# HELP " LATENESS " (.*?)\\n"', text)[1]
     return [*found, (lateness, "histogram", help_text)]

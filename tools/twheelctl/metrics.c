@@ -26,14 +26,12 @@ static const char metrics_help[] =
 "\n"
 "A counter begins at 0 when the purgatory is created or the module is loaded.\n";
 
-/**
- * struct sample - a count of a purgatory or a user in a metric family
- * @count: its index in the counts
- * @value: value of the label of the family, or NULL
- */
-struct sample {
-	unsigned int count;
-	const char *value;
+#define NR_VALUES	3
+
+/* A label with a value for each of adjacent counts. */
+struct label {
+	const char *name;
+	const char *values[NR_VALUES];
 };
 
 /**
@@ -41,100 +39,66 @@ struct sample {
  * @name: name without the suffix _total
  * @type: "counter" or "gauge"
  * @help: description
+ * @count: index of its count, or of the first of several
+ * @label: label that tells several counts apart, or NULL
  */
 struct family {
 	const char *name;
 	const char *type;
 	const char *help;
+	unsigned int count;
+	const struct label *label;
 };
 
-/**
- * struct labelled_family - a metric family of purgatories or users
- * @family: its name, type and description
- * @nr: number of entries in @samples
- * @label: label that tells the samples apart, or NULL
- * @samples: the counts that belong to it
- */
-struct labelled_family {
-	struct family family;
-	unsigned int nr;
-	const char *label;
-	struct sample samples[3];
-};
+static const struct label by_reason = { "reason", { "completed", "expired", "cancelled" } };
+static const struct label by_error = { "error", { "ENOSPC", "ENOBUFS", "EDQUOT" } };
 
-/**
- * struct wheel_family - a metric family of wheels
- * @family: its name, type and description
- * @count: the count
- */
-struct wheel_family {
-	struct family family;
-	enum wheel_count count;
-};
-
-static const struct labelled_family purgatory_families[] = {
-	{ { "twheel_pending", "gauge", "Pending operations." },
-	  1, NULL, { { NAMED_PENDING, NULL } } },
-	{ { "twheel_pending_limit", "gauge", "Limit on pending operations." },
-	  1, NULL, { { NAMED_MAX_PENDING, NULL } } },
-	{ { "twheel_file_pending_limit", "gauge", "Limit on pending operations of an open file." },
-	  1, NULL, { { NAMED_MAX_FILE_PENDING, NULL } } },
-	{ { "twheel_detached", "gauge", "Pending detached operations." },
-	  1, NULL, { { NAMED_DETACHED, NULL } } },
-	{ { "twheel_detached_unread", "gauge", "Unread events of detached operations." },
-	  1, NULL, { { NAMED_DETACHED_UNREAD, NULL } } },
-	{ { "twheel_keys", "gauge", "Watched keys." },
-	  1, NULL, { { NAMED_KEYS, NULL } } },
-	{ { "twheel_watches", "gauge", "Watches on all keys." },
-	  1, NULL, { { NAMED_WATCHES, NULL } } },
-	{ { "twheel_watches_limit", "gauge", "Limit on watches." },
-	  1, NULL, { { NAMED_MAX_WATCHES, NULL } } },
-	{ { "twheel_files", "gauge", "Open files." },
-	  1, NULL, { { NAMED_FILES, NULL } } },
-	{ { "twheel_added", "counter", "Operations added." },
-	  1, NULL, { { NAMED_ADDED, NULL } } },
-	{ { "twheel_ended", "counter", "Operations ended, by reason." },
-	  3, "reason", { { NAMED_COMPLETED, "completed" }, { NAMED_EXPIRED, "expired" },
-			 { NAMED_CANCELLED, "cancelled" } } },
-	{ { "twheel_rejected", "counter",
-	    "Adds and watch calls that failed because of a limit, by error." },
-	  3, "error", { { NAMED_REJECTED_ENOSPC, "ENOSPC" },
-			{ NAMED_REJECTED_ENOBUFS, "ENOBUFS" },
-			{ NAMED_REJECTED_EDQUOT, "EDQUOT" } } },
+static const struct family purgatory_families[] = {
+	{ "twheel_pending", "gauge", "Pending operations.", NAMED_PENDING, NULL },
+	{ "twheel_pending_limit", "gauge", "Limit on pending operations.",
+	  NAMED_MAX_PENDING, NULL },
+	{ "twheel_file_pending_limit", "gauge", "Limit on pending operations of an open file.",
+	  NAMED_MAX_FILE_PENDING, NULL },
+	{ "twheel_detached", "gauge", "Pending detached operations.", NAMED_DETACHED, NULL },
+	{ "twheel_detached_unread", "gauge", "Unread events of detached operations.",
+	  NAMED_DETACHED_UNREAD, NULL },
+	{ "twheel_keys", "gauge", "Watched keys.", NAMED_KEYS, NULL },
+	{ "twheel_watches", "gauge", "Watches on all keys.", NAMED_WATCHES, NULL },
+	{ "twheel_watches_limit", "gauge", "Limit on watches.", NAMED_MAX_WATCHES, NULL },
+	{ "twheel_files", "gauge", "Open files.", NAMED_FILES, NULL },
+	{ "twheel_added", "counter", "Operations added.", NAMED_ADDED, NULL },
+	{ "twheel_ended", "counter", "Operations ended, by reason.", NAMED_COMPLETED, &by_reason },
+	{ "twheel_rejected", "counter",
+	  "Adds and watch calls that failed because of a limit, by error.", NAMED_REJECTED_ENOSPC,
+	  &by_error },
 	{ }
 };
 
-static const struct wheel_family wheel_families[] = {
-	{ { "twheel_wheel_pending", "gauge", "Pending timers." }, WHEEL_PENDING },
-	{ { "twheel_wheel_added", "counter", "Timers added." }, WHEEL_ADDED },
-	{ { "twheel_wheel_fired", "counter", "Callbacks called." }, WHEEL_FIRED },
-	{ { "twheel_wheel_rejected", "counter", "Adds that failed because of a limit." },
-	  WHEEL_REJECTED },
-	{ { "twheel_wheel_wakeups", "counter", "Wake-ups of reapers." }, WHEEL_WAKEUPS },
-	{ { "twheel_wheel_slow", "counter", "Callbacks that took long." }, WHEEL_SLOW },
+static const struct family wheel_families[] = {
+	{ "twheel_wheel_pending", "gauge", "Pending timers.", WHEEL_PENDING, NULL },
+	{ "twheel_wheel_added", "counter", "Timers added.", WHEEL_ADDED, NULL },
+	{ "twheel_wheel_fired", "counter", "Callbacks called.", WHEEL_FIRED, NULL },
+	{ "twheel_wheel_rejected", "counter", "Adds that failed because of a limit.",
+	  WHEEL_REJECTED, NULL },
+	{ "twheel_wheel_wakeups", "counter", "Wake-ups of reapers.", WHEEL_WAKEUPS, NULL },
+	{ "twheel_wheel_slow", "counter", "Callbacks that took long.", WHEEL_SLOW, NULL },
 	{ }
 };
 
-static const struct labelled_family user_families[] = {
-	{ { "twheel_user_operations", "gauge",
-	    "Operations that are pending or unread, in all purgatories." },
-	  1, NULL, { { USER_OPS, NULL } } },
-	{ { "twheel_user_operations_limit", "gauge", "Limit on these operations." },
-	  1, NULL, { { USER_MAX_OPS, NULL } } },
-	{ { "twheel_user_files", "gauge", "Open files of all purgatories." },
-	  1, NULL, { { USER_FILES, NULL } } },
-	{ { "twheel_user_files_limit", "gauge", "Limit on open files." },
-	  1, NULL, { { USER_MAX_FILES, NULL } } },
-	{ { "twheel_private_added", "counter", "Operations added to private purgatories." },
-	  1, NULL, { { USER_ADDED, NULL } } },
-	{ { "twheel_private_ended", "counter",
-	    "Operations of private purgatories ended, by reason." },
-	  3, "reason", { { USER_COMPLETED, "completed" }, { USER_EXPIRED, "expired" },
-			 { USER_CANCELLED, "cancelled" } } },
-	{ { "twheel_private_rejected", "counter",
-	    "Adds and watch calls of private purgatories that failed at a limit, by error." },
-	  3, "error", { { USER_REJECTED_ENOSPC, "ENOSPC" }, { USER_REJECTED_ENOBUFS, "ENOBUFS" },
-			{ USER_REJECTED_EDQUOT, "EDQUOT" } } },
+static const struct family user_families[] = {
+	{ "twheel_user_operations", "gauge",
+	  "Operations that are pending or unread, in all purgatories.", USER_OPS, NULL },
+	{ "twheel_user_operations_limit", "gauge", "Limit on these operations.",
+	  USER_MAX_OPS, NULL },
+	{ "twheel_user_files", "gauge", "Open files of all purgatories.", USER_FILES, NULL },
+	{ "twheel_user_files_limit", "gauge", "Limit on open files.", USER_MAX_FILES, NULL },
+	{ "twheel_private_added", "counter", "Operations added to private purgatories.",
+	  USER_ADDED, NULL },
+	{ "twheel_private_ended", "counter",
+	  "Operations of private purgatories ended, by reason.", USER_COMPLETED, &by_reason },
+	{ "twheel_private_rejected", "counter",
+	  "Adds and watch calls of private purgatories that failed at a limit, by error.",
+	  USER_REJECTED_ENOSPC, &by_error },
 	{ }
 };
 
@@ -142,11 +106,6 @@ static void print_head(const struct family *family)
 {
 	printf("# TYPE %s %s\n", family->name, family->type);
 	printf("# HELP %s %s\n", family->name, family->help);
-}
-
-static const char *suffix_of(const struct family *family)
-{
-	return strcmp(family->type, "counter") ? "" : "_total";
 }
 
 /* Names of purgatories need no escapes, those of wheels may contain any character. */
@@ -161,47 +120,49 @@ static void print_label(const char *label, const char *value)
 	putchar('"');
 }
 
-/* @label: "purgatory" or "user"; @name: its value */
-static void print_samples(const struct labelled_family *entry, const char *label, const char *name,
-			  const __u64 *counts)
-{
-	const struct family *family = &entry->family;
-	const struct sample *sample;
-
-	for (sample = entry->samples; sample < entry->samples + entry->nr; sample++) {
-		printf("%s%s{", family->name, suffix_of(family));
-		print_label(label, name);
-		if (entry->label) {
-			putchar(',');
-			print_label(entry->label, sample->value);
-		}
-		printf("} %llu\n", counts[sample->count]);
-	}
-}
-
-/* Whether a limit on watches is none. */
-static bool unlimited(const struct labelled_family *entry, const struct named *named)
-{
-	return entry->samples[0].count == NAMED_MAX_WATCHES && !named->counts[NAMED_MAX_WATCHES];
-}
-
-void print_purgatory_metrics(const struct named *list, size_t nr)
-{
-	const struct labelled_family *entry;
-
-	for (entry = purgatory_families; entry->nr; entry++) {
-		print_head(&entry->family);
-		for (size_t i = 0; i < nr; i++)
-			if (!unlimited(entry, &list[i]))
-				print_samples(entry, "purgatory", list[i].name, list[i].counts);
-	}
-}
-
 static void print_wheel_labels(const struct wheel *wheel)
 {
 	print_label("wheel", wheel->name);
 	putchar(',');
 	print_label("clock", wheel->clock);
+}
+
+static void print_sample(const struct family *family)
+{
+	printf("%s%s{", family->name, strcmp(family->type, "counter") ? "" : "_total");
+}
+
+/* @label: "purgatory" or "user"; @name: its value */
+static void print_samples(const struct family *family, const char *label, const char *name,
+			  const __u64 *counts)
+{
+	const struct label *more = family->label;
+
+	for (int i = 0; i < (more ? NR_VALUES : 1); i++) {
+		print_sample(family);
+		print_label(label, name);
+		if (more) {
+			putchar(',');
+			print_label(more->name, more->values[i]);
+		}
+		printf("} %llu\n", counts[family->count + i]);
+	}
+}
+
+/* Whether a limit on watches is none. */
+static bool unlimited(const struct family *family, const struct named *named)
+{
+	return family->count == NAMED_MAX_WATCHES && !named->counts[NAMED_MAX_WATCHES];
+}
+
+void print_purgatory_metrics(const struct named *list, size_t nr)
+{
+	for (const struct family *family = purgatory_families; family->name; family++) {
+		print_head(family);
+		for (size_t i = 0; i < nr; i++)
+			if (!unlimited(family, &list[i]))
+				print_samples(family, "purgatory", list[i].name, list[i].counts);
+	}
 }
 
 /* Prints ns as seconds with all digits. */
@@ -239,15 +200,12 @@ static void print_histogram(const struct wheel *wheel)
 
 void print_wheel_metrics(const struct wheel *list, size_t nr)
 {
-	const struct family *family;
-
-	for (size_t entry = 0; wheel_families[entry].family.name; entry++) {
-		family = &wheel_families[entry].family;
+	for (const struct family *family = wheel_families; family->name; family++) {
 		print_head(family);
 		for (size_t i = 0; i < nr; i++) {
-			printf("%s%s{", family->name, suffix_of(family));
+			print_sample(family);
 			print_wheel_labels(&list[i]);
-			printf("} %llu\n", list[i].counts[wheel_families[entry].count]);
+			printf("} %llu\n", list[i].counts[family->count]);
 		}
 	}
 	printf("# TYPE " LATENESS " histogram\n# UNIT " LATENESS " seconds\n"
@@ -258,14 +216,13 @@ void print_wheel_metrics(const struct wheel *list, size_t nr)
 
 void print_user_metrics(const struct user *list, size_t nr)
 {
-	const struct labelled_family *entry;
 	char uid[24];
 
-	for (entry = user_families; entry->nr; entry++) {
-		print_head(&entry->family);
+	for (const struct family *family = user_families; family->name; family++) {
+		print_head(family);
 		for (size_t i = 0; i < nr; i++) {
 			snprintf(uid, sizeof(uid), "%llu", list[i].uid);
-			print_samples(entry, "user", uid, list[i].counts);
+			print_samples(family, "user", uid, list[i].counts);
 		}
 	}
 }
