@@ -302,40 +302,42 @@ int twheel_batch_watch(struct twheel_batch *batch, uint64_t id,
 	return 0;
 }
 
-int twheel_batch_cancel(struct twheel_batch *batch, uint64_t id)
+static int put(struct twheel_batch *batch, const struct twheel_command *command)
 {
-	struct twheel_command *command = next_command(batch, TWHEEL_CALL_CANCEL);
+	struct twheel_command *to = next_command(batch, command->call);
 
-	if (!command)
+	if (!to)
 		return -1;
-	command->cancel.id = id;
+	*to = *command;
 	batch->nr++;
 	return 0;
 }
 
-static int put_complete(struct twheel_batch *batch, const struct twheel_complete_args *args)
+int twheel_batch_cancel(struct twheel_batch *batch, uint64_t id)
 {
-	struct twheel_command *command = next_command(batch, TWHEEL_CALL_COMPLETE);
+	struct twheel_command command = { .call = TWHEEL_CALL_CANCEL, .cancel.id = id };
 
-	if (!command)
-		return -1;
-	command->complete = *args;
-	batch->nr++;
-	return 0;
+	return put(batch, &command);
 }
 
 int twheel_batch_complete(struct twheel_batch *batch, uint64_t id, uint64_t value)
 {
-	struct twheel_complete_args args = { .id = id, .value = value };
+	struct twheel_command command = {
+		.call = TWHEEL_CALL_COMPLETE,
+		.complete = { .id = id, .value = value },
+	};
 
-	return put_complete(batch, &args);
+	return put(batch, &command);
 }
 
 int twheel_batch_complete_error(struct twheel_batch *batch, uint64_t id, int error)
 {
-	struct twheel_complete_args args = { .id = id, .error = error };
+	struct twheel_command command = {
+		.call = TWHEEL_CALL_COMPLETE,
+		.complete = { .id = id, .error = error },
+	};
 
-	return put_complete(batch, &args);
+	return put(batch, &command);
 }
 
 int twheel_batch_rearm(struct twheel_batch *batch, uint64_t id, uint64_t deadline,
@@ -352,25 +354,19 @@ int twheel_batch_rearm(struct twheel_batch *batch, uint64_t id, uint64_t deadlin
 
 int twheel_batch_rearm_with(struct twheel_batch *batch, const struct twheel_rearm_args *args)
 {
-	struct twheel_command *command = next_command(batch, TWHEEL_CALL_REARM);
+	struct twheel_command command = { .call = TWHEEL_CALL_REARM, .rearm = *args };
 
-	if (!command)
-		return -1;
-	command->rearm = *args;
-	batch->nr++;
-	return 0;
+	return put(batch, &command);
 }
 
 int twheel_batch_unwatch(struct twheel_batch *batch, uint64_t id, struct twheel_key key)
 {
-	struct twheel_command *command = next_command(batch, TWHEEL_CALL_UNWATCH);
+	struct twheel_command command = {
+		.call = TWHEEL_CALL_UNWATCH,
+		.unwatch = { .id = id, .key = key },
+	};
 
-	if (!command)
-		return -1;
-	command->unwatch.id = id;
-	command->unwatch.key = key;
-	batch->nr++;
-	return 0;
+	return put(batch, &command);
 }
 
 int twheel_batch_signal(struct twheel_batch *batch, struct twheel_key key, uint64_t value)
@@ -382,22 +378,14 @@ int twheel_batch_signal(struct twheel_batch *batch, struct twheel_key key, uint6
 
 int twheel_batch_signal_with(struct twheel_batch *batch, const struct twheel_signal_args *args)
 {
-	struct twheel_command *command = next_command(batch, TWHEEL_CALL_SIGNAL);
+	struct twheel_command command = { .call = TWHEEL_CALL_SIGNAL, .signal = *args };
 
-	if (!command)
-		return -1;
-	command->signal = *args;
-	batch->nr++;
-	return 0;
+	return put(batch, &command);
 }
 
 int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key)
 {
-	struct twheel_command *command = next_command(batch, TWHEEL_CALL_CANCEL_KEY);
+	struct twheel_command command = { .call = TWHEEL_CALL_CANCEL_KEY, .cancel_key.key = key };
 
-	if (!command)
-		return -1;
-	command->cancel_key.key = key;
-	batch->nr++;
-	return 0;
+	return put(batch, &command);
 }
