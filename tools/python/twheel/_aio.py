@@ -12,7 +12,6 @@ import os
 import select
 import threading
 from collections.abc import Callable, Generator, Iterable
-from types import TracebackType
 from typing import Any, Self
 
 from ._batch import Batch
@@ -200,12 +199,7 @@ class AsyncPurgatory:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self.close()
 
     def add(
@@ -408,12 +402,7 @@ class AsyncEvents:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self.close()
 
     def __aiter__(self) -> Self:

@@ -11,7 +11,6 @@ import errno
 import struct
 import threading
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from . import _lib
@@ -88,12 +87,7 @@ class Batch:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -10,7 +10,6 @@ import os
 import struct
 import warnings
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 
 from . import _lib
@@ -332,12 +331,7 @@ class EventQueue:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:
