@@ -209,6 +209,17 @@ boot_job()
 	fi
 }
 
+# verdict_of NAME PROGRAM LOG: record a test case, which passes if the program has reported success
+# and no failure; print its reports.
+verdict_of()
+{
+	local reports outcome=fail
+	reports=$(grep -aoE "$2: (wrong|FAILURE|SUCCESS):.*" "$3") || true
+	[[ $reports == *FAILURE:* || $reports != *SUCCESS:* ]] || outcome=pass
+	printf '%s\n' "$reports" >&2
+	result $outcome "$1" "$3"
+}
+
 # results_of STAGE LOG ARGUMENTS...: record the results that ktap.py ARGUMENTS prints for LOG.
 results_of()
 {
