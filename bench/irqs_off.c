@@ -319,19 +319,6 @@ static int measure(const struct load *load, const struct bench_config *config)
 	return 0;
 }
 
-static int irqs_off_run(const struct bench_config *config)
-{
-	unsigned int rep, i;
-	int err = 0;
-
-	for (rep = 0; rep < config->reps; rep++) {
-		bench_repetition(rep);
-		for (i = 0; i < ARRAY_SIZE(loads) && !err; i++)
-			err = measure(&loads[i], config);
-	}
-	return err;
-}
-
 /**
  * irqs_off_suite - run the suite
  * @config: configuration
@@ -340,9 +327,17 @@ static int irqs_off_run(const struct bench_config *config)
  */
 int irqs_off_suite(const struct bench_config *config)
 {
+	unsigned int rep, i;
+	int err = 0;
+
 	if (!config->exact) {
 		bench_skip(SUITE, "-", "twheel", "longest", config->nr, "not-an-exact-clock");
 		return 0;
 	}
-	return ops_run_pinned(irqs_off_run, config);
+	for (rep = 0; rep < config->reps; rep++) {
+		bench_repetition(rep);
+		for (i = 0; i < ARRAY_SIZE(loads) && !err; i++)
+			err = measure(&loads[i], config);
+	}
+	return err;
 }

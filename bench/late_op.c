@@ -235,5 +235,5 @@ int late_op_suite(const struct bench_config *config)
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
 	bench_sample(SUITE, VARIANT, "twheel_op", "tick", config->nr, "us", twheel_tick_ns(wheel));
-	return ops_run_pinned(late_run, config);
+	return late_run(config);
 }

@@ -9,10 +9,13 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 
 #include "bench.h"
@@ -69,6 +72,8 @@ static int __init bench_init(void)
 	for (i = 0; i < ARRAY_SIZE(suites) && nr && reps; i++) {
 		if (strcmp(suites[i].name, suite))
 			continue;
+		/* Everything of a suite runs on one CPU. */
+		set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 		err = suites[i].run(&config);
 		if (!err)
 			pr_info("end suite=%s\n", suite);

@@ -131,16 +131,6 @@ static int memory_of(const struct bench_config *config, const char *variant, uns
 	return err ?: ops_stop(measure(variant, nr));
 }
 
-static int memory_run(const struct bench_config *config)
-{
-	unsigned int rep;
-	int err = 0;
-
-	for (rep = 0; rep < config->reps && !err; rep++)
-		err = memory_of(config, "keys1", 1) ?: memory_of(config, "keys3", 3);
-	return err;
-}
-
 /**
  * memory_op_suite - run the suite
  * @config: configuration
@@ -149,5 +139,10 @@ static int memory_run(const struct bench_config *config)
  */
 int memory_op_suite(const struct bench_config *config)
 {
-	return ops_run_pinned(memory_run, config);
+	unsigned int rep;
+	int err = 0;
+
+	for (rep = 0; rep < config->reps && !err; rep++)
+		err = memory_of(config, "keys1", 1) ?: memory_of(config, "keys3", 3);
+	return err;
 }

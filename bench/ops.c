@@ -12,12 +12,9 @@
  * A suite is bound to one CPU, and so are its operations: they expire on a single reaper,
  * one after the other.
  */
-#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/mm.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
@@ -254,28 +251,4 @@ int ops_stop(int err)
 	twheel_purgatory_destroy(ops->purgatory);
 	kmem_cache_destroy(ops->cache);
 	return err ?: wrong;
-}
-
-/**
- * ops_run_pinned - run a suite bound to the current CPU
- * @run: the suite
- * @config: its configuration
- *
- * Return: the return value of @run, or a negative error number.
- */
-int ops_run_pinned(int (*run)(const struct bench_config *config),
-		   const struct bench_config *config)
-{
-	cpumask_var_t before;
-	int err;
-
-	if (!alloc_cpumask_var(&before, GFP_KERNEL))
-		return -ENOMEM;
-	cpumask_copy(before, &current->cpus_mask);
-	err = set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
-	if (!err)
-		err = run(config);
-	set_cpus_allowed_ptr(current, before);
-	free_cpumask_var(before);
-	return err;
 }

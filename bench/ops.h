@@ -76,8 +76,6 @@ int ops_add_custom(const struct twheel_op_ops *ops, u32 id,
 void ops_release(struct twheel_op *op);
 u64 ops_far_deadline(void);
 s64 ops_pages_unused(void);
-int ops_run_pinned(int (*run)(const struct bench_config *config),
-		   const struct bench_config *config);
 
 /* Keys that only operation @id watches. */
 static inline void ops_unique_keys(struct twheel_watch_spec *specs, unsigned int nr, u32 id)

@@ -277,7 +277,13 @@ static int measure_job(struct late_timer *late, const struct bench_config *confi
 	return err;
 }
 
-static int peers_run(const struct bench_config *config)
+/**
+ * peers_suite - run the suite
+ * @config: configuration
+ *
+ * Return: 0 or a negative error number.
+ */
+int peers_suite(const struct bench_config *config)
 {
 	struct late_timer *late;
 	unsigned int i;
@@ -298,15 +304,4 @@ static int peers_run(const struct bench_config *config)
 	vfree(run.ids);
 	late_free(&run.late);
 	return err;
-}
-
-/**
- * peers_suite - run the suite
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
-int peers_suite(const struct bench_config *config)
-{
-	return ops_run_pinned(peers_run, config);
 }

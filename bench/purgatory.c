@@ -344,13 +344,6 @@ static int unique_keys(const char *variant, unsigned int nr_keys)
 	return err;
 }
 
-static int purgatory_run(const struct bench_config *config)
-{
-	run.config = config;
-	run.block = block_of(config);
-	return unique_keys("keys0", 0) ?: unique_keys("keys1", 1) ?: unique_keys("keys3", 3);
-}
-
 /**
  * purgatory_suite - run the suite
  * @config: configuration
@@ -359,5 +352,7 @@ static int purgatory_run(const struct bench_config *config)
  */
 int purgatory_suite(const struct bench_config *config)
 {
-	return ops_run_pinned(purgatory_run, config);
+	run.config = config;
+	run.block = block_of(config);
+	return unique_keys("keys0", 0) ?: unique_keys("keys1", 1) ?: unique_keys("keys3", 3);
 }

@@ -27,10 +27,8 @@
  * place of its earliest deadline, which would make the next re-arm to an earlier deadline
  * cheap. The move of such a timer at that deadline is not included in the figures.
  */
-#include <linux/cpumask.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 
@@ -298,7 +296,6 @@ int timer_suite(const struct bench_config *config)
 	unsigned int rep, i;
 	int err = 0;
 
-	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
 	for (rep = 0; rep < config->reps; rep++) {
 		bench_repetition(rep);
 		for (i = 0; i < TIMER_CONTENDERS && !err; i++)

@@ -26,8 +26,8 @@ struct timer_run {
  * @name: its name
  * @size: size of a timer
  * @jiffies: delays are in jiffies instead of ns
- * @start: sets up the shared state
- * @stop: waits for running functions and undoes @start; no timer is pending
+ * @start: sets up the shared state; may be NULL
+ * @stop: waits for running functions and undoes @start; no timer is pending; may be NULL
  * @init: initialises a timer; @held is set if @hold will be called
  * @add: adds the timers. Like the following ones, returns the number of successes.
  * @cancel: cancels the timers; returns the number of pending ones

@@ -17,15 +17,6 @@ static enum hrtimer_restart fire(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-static int start(void)
-{
-	return 0;
-}
-
-static void stop(void)
-{
-}
-
 static void init(void *item, bool held)
 {
 	twheel_hrtimer_setup(item, fire, CLOCK_MONOTONIC,
@@ -89,8 +80,6 @@ static u32 pairs(const struct timer_run *run)
 const struct timer_contender bench_hrtimer = {
 	.name		= "hrtimer",
 	.size		= sizeof(struct hrtimer),
-	.start		= start,
-	.stop		= stop,
 	.init		= init,
 	.add		= add,
 	.cancel		= cancel,

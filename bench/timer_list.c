@@ -16,15 +16,6 @@ static void fire(struct timer_list *timer)
 	timer_fire(timer);
 }
 
-static int start(void)
-{
-	return 0;
-}
-
-static void stop(void)
-{
-}
-
 static void init(void *item, bool held)
 {
 	timer_setup((struct timer_list *)item, fire, 0);
@@ -82,8 +73,6 @@ const struct timer_contender bench_timer_list = {
 	.name		= "timer_list",
 	.size		= sizeof(struct timer_list),
 	.jiffies	= true,
-	.start		= start,
-	.stop		= stop,
 	.init		= init,
 	.add		= add,
 	.cancel		= cancel,

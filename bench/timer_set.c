@@ -131,7 +131,7 @@ int timer_set_make(struct timer_set *set, const struct timer_contender *contende
 	};
 	prandom_seed_state(&set->random, seed);
 	err = set_alloc(set);
-	if (!err)
+	if (!err && contender->start)
 		err = contender->start();
 	if (err) {
 		set_free(set);
@@ -166,7 +166,8 @@ void timer_set_init(struct timer_set *set, bool held)
  */
 void timer_set_free(struct timer_set *set)
 {
-	set->contender->stop();
+	if (set->contender->stop)
+		set->contender->stop();
 	set_free(set);
 }
 

@@ -56,7 +56,7 @@ struct op {
  * @nr: number of operations
  * @ops: the operations
  * @expired: number of operations reported as expired
- * @data: data of the contender
+ * @data: data of the contender, of @data_size bytes
  */
 struct session {
 	const struct contender	*contender;
@@ -72,6 +72,7 @@ struct session {
  * @case_name: "single" for one system call per operation, "batch64" for one per batch, or
  *	another case
  * @batch: maximum number of operations per call: BATCH or LARGE_BATCH
+ * @data_size: size of the data of a session, which is cleared before @open
  * @open: starts a session
  * @create: creates objects that survive a cancel, such as a descriptor per operation; may
  *	be NULL
@@ -91,6 +92,7 @@ struct contender {
 	const char	*name;
 	const char	*case_name;
 	unsigned int	batch;
+	size_t		data_size;
 	int		(*open)(struct session *session);
 	int		(*create)(struct session *session, const uint32_t *ops, unsigned int nr);
 	int		(*add)(struct session *session, const uint32_t *ops, unsigned int nr);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,23 +30,14 @@ static timer_t timer_of(const struct op *op)
 
 static int open_signals(struct session *session)
 {
-	struct timers *timers = calloc(1, sizeof(*timers));
+	struct timers *timers = session->data;
 	sigset_t set;
-	int error;
 
-	if (!timers)
-		return -ENOMEM;
 	sigemptyset(&set);
 	sigaddset(&set, SIGRTMIN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	timers->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (timers->signals < 0) {
-		error = -errno;
-		free(timers);
-		return error;
-	}
-	session->data = timers;
-	return 0;
+	return timers->signals < 0 ? -errno : 0;
 }
 
 static int create(struct session *session, const uint32_t *numbers, unsigned int nr)
@@ -128,13 +118,13 @@ static void close_all(struct session *session)
 	while (read(timers->signals, infos, sizeof(infos)) > 0)
 		;
 	close(timers->signals);
-	free(timers);
 }
 
 const struct contender posix_single = {
 	.name = "posix_timer",
 	.case_name = "single",
 	.batch = BATCH,
+	.data_size = sizeof(struct timers),
 	.open = open_signals,
 	.create = create,
 	.add = arm,

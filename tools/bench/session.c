@@ -14,6 +14,12 @@
 /* Time for RCU to free the objects of an earlier session, where this can be waited for. */
 #define QUIET_NS	(200 * NSEC_PER_MSEC)
 
+static void session_free(struct session *session)
+{
+	free(session->ops);
+	free(session->data);
+}
+
 int session_open(struct session *session, const struct contender *contender, unsigned int nr)
 {
 	uint64_t now;
@@ -24,23 +30,23 @@ int session_open(struct session *session, const struct contender *contender, uns
 	now = now_ns();
 	*session = (struct session){ .contender = contender, .nr = nr };
 	session->ops = malloc(nr * sizeof(*session->ops));
-	if (!session->ops)
+	session->data = calloc(1, contender->data_size);
+	if (!session->ops || !session->data) {
+		session_free(session);
 		return -ENOMEM;
+	}
 	for (unsigned int i = 0; i < nr; i++)
 		session->ops[i] = (struct op){ .deadline = mixed_deadline(now) };
 	error = contender->open(session);
-	if (error) {
-		free(session->ops);
-		session->ops = NULL;
-	}
+	if (error)
+		session_free(session);
 	return error;
 }
 
 void session_close(struct session *session)
 {
 	session->contender->close(session);
-	free(session->ops);
-	session->ops = NULL;
+	session_free(session);
 }
 
 /* Call @function for the operations from @from to @to - 1, in batches. */

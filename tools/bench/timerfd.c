@@ -4,7 +4,6 @@
  * timer and cancelling disarms it: the descriptors are created in advance and kept.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -23,19 +22,10 @@ struct descriptors {
 
 static int open_epoll(struct session *session)
 {
-	struct descriptors *descriptors = calloc(1, sizeof(*descriptors));
-	int error;
+	struct descriptors *descriptors = session->data;
 
-	if (!descriptors)
-		return -ENOMEM;
 	descriptors->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (descriptors->epoll < 0) {
-		error = -errno;
-		free(descriptors);
-		return error;
-	}
-	session->data = descriptors;
-	return 0;
+	return descriptors->epoll < 0 ? -errno : 0;
 }
 
 static int create(struct session *session, const uint32_t *numbers, unsigned int nr)
@@ -109,13 +99,13 @@ static void close_all(struct session *session)
 	for (unsigned int i = 0; i < descriptors->nr; i++)
 		close(session->ops[i].handle);
 	close(descriptors->epoll);
-	free(descriptors);
 }
 
 const struct contender timerfd_single = {
 	.name = "timerfd",
 	.case_name = "single",
 	.batch = BATCH,
+	.data_size = sizeof(struct descriptors),
 	.open = open_epoll,
 	.create = create,
 	.add = arm,

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -38,21 +37,12 @@ struct device {
 
 static int open_device(struct session *session, unsigned int at_once)
 {
-	struct device *device = calloc(1, sizeof(*device));
-	int error;
+	struct device *device = session->data;
 
-	if (!device)
-		return -ENOMEM;
 	device->keys = session->contender->signal ? 1 : 0;
 	device->at_once = at_once;
 	device->fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (device->fd < 0) {
-		error = -errno;
-		free(device);
-		return error;
-	}
-	session->data = device;
-	return 0;
+	return device->fd < 0 ? -errno : 0;
 }
 
 static int open_single(struct session *session)
@@ -70,7 +60,6 @@ static void close_device(struct session *session)
 	struct device *device = session->data;
 
 	close(device->fd);
-	free(device);
 }
 
 static struct twheel_key key_of(uint32_t number)
@@ -296,6 +285,7 @@ static_assert(LARGE_BATCH <= TWHEEL_MAX_BATCH, "a batch fits in one call");
 	.name = "twheel",				\
 	.case_name = kind,				\
 	.batch = most,					\
+	.data_size = sizeof(struct device),		\
 	.open = open_function,				\
 	.add = add_##how,				\
 	.cancel = cancel_##how,			\

@@ -49,29 +49,23 @@ static int handle(struct session *session, const struct io_uring_cqe *cqe, uint6
 
 static int open_device(struct session *session)
 {
-	struct device *device = calloc(1, sizeof(*device));
+	struct device *device = session->data;
 	int error;
 
-	if (!device)
-		return -ENOMEM;
 	device->keys = session->contender->signal ? 1 : 0;
 	device->ring.handle = handle;
 	device->events = malloc(session->nr * sizeof(*device->events));
 	error = device->events ? ring_init(&device->ring, session, IORING_SETUP_SQE128) : -ENOMEM;
-	if (error)
-		goto free;
+	if (error) {
+		free(device->events);
+		return error;
+	}
 	device->fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
 	if (device->fd < 0) {
 		error = -errno;
 		io_uring_queue_exit(&device->ring.uring);
-		goto free;
+		free(device->events);
 	}
-	session->data = device;
-	return 0;
-
-free:
-	free(device->events);
-	free(device);
 	return error;
 }
 
@@ -82,7 +76,6 @@ static void close_device(struct session *session)
 	io_uring_queue_exit(&device->ring.uring);
 	close(device->fd);
 	free(device->events);
-	free(device);
 }
 
 static struct twheel_key key_of(uint32_t number)
@@ -184,6 +177,7 @@ static int signal_keys(struct session *session, const uint32_t *numbers, unsigne
 	.name = "twheel",				\
 	.case_name = kind,				\
 	.batch = BATCH,					\
+	.data_size = sizeof(struct device),		\
 	.open = open_device,				\
 	.add = add,					\
 	.cancel = cancel,				\

@@ -8,7 +8,6 @@
  * no entry before the timeout.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "ring.h"
 
@@ -54,20 +53,11 @@ static int handle(struct session *session, const struct io_uring_cqe *cqe, uint6
 
 static int open_ring(struct session *session, unsigned int at_once)
 {
-	struct uring *uring = calloc(1, sizeof(*uring));
-	int error;
+	struct uring *uring = session->data;
 
-	if (!uring)
-		return -ENOMEM;
 	uring->at_once = at_once;
 	uring->ring.handle = handle;
-	error = ring_init(&uring->ring, session, 0);
-	if (error) {
-		free(uring);
-		return error;
-	}
-	session->data = uring;
-	return 0;
+	return ring_init(&uring->ring, session, 0);
 }
 
 static int open_single(struct session *session)
@@ -85,7 +75,6 @@ static void close_ring(struct session *session)
 	struct uring *uring = session->data;
 
 	io_uring_queue_exit(&uring->ring.uring);
-	free(uring);
 }
 
 static struct __kernel_timespec *time_of(struct uring *uring, const struct op *op, unsigned int i)
@@ -161,6 +150,7 @@ static int rearm(struct session *session, const uint32_t *numbers, unsigned int 
 	.name = "io_uring",			\
 	.case_name = kind,			\
 	.batch = most,				\
+	.data_size = sizeof(struct uring),	\
 	.open = open_function,			\
 	.add = add,				\
 	.cancel = cancel,			\
