@@ -16,7 +16,16 @@ from typing import Any, Self
 
 from ._batch import Batch
 from ._key import KeyLike, WatchLike
-from ._purgatory import Clock, Condition, Event, EventQueue, Purgatory, Rearm, Reason
+from ._purgatory import (
+    Clock,
+    Condition,
+    Event,
+    EventQueue,
+    Purgatory,
+    Rearm,
+    Reason,
+    parameters_of,
+)
 
 # Events that are taken at once. Other callbacks of the loop run before further events.
 MAX_EVENTS = 256
@@ -236,33 +245,10 @@ class AsyncPurgatory:
         operation = self._waiting[id] = Operation(self, id, tuple(keys))
         return operation
 
-    async def wait(
-        self,
-        keys: Iterable[WatchLike] = (),
-        *,
-        timeout: float | None = None,
-        deadline: int | None = None,
-        clock: Clock = Clock.MONOTONIC,
-        condition: Condition | None = None,
-        quorum: int | None = None,
-        threshold: int | None = None,
-        slack: float = 0,
-        cookie: int = 0,
-        cancel_on_set: bool = False,
-    ) -> Event:
+    @parameters_of(add)
+    async def wait(self, *keys: Any, **options: Any) -> Event:
         """Add an operation and await it, with the results of Operation."""
-        return await self.add(
-            keys,
-            timeout=timeout,
-            deadline=deadline,
-            clock=clock,
-            condition=condition,
-            quorum=quorum,
-            threshold=threshold,
-            slack=slack,
-            cookie=cookie,
-            cancel_on_set=cancel_on_set,
-        )
+        return await self.add(*keys, **options)
 
     def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> int:
         """Signal a key, from any thread. Return the number of completed operations."""

@@ -16,15 +16,7 @@ from typing import Any, NamedTuple, Self
 from . import _lib
 from ._key import Key, KeyLike, WatchLike, s32, specs, u64
 from ._lib import check, lib
-from ._purgatory import (
-    Clock,
-    Condition,
-    Purgatory,
-    Rearm,
-    add_args,
-    rearm_fields,
-    signal_args,
-)
+from ._purgatory import Purgatory, Rearm, add_args, parameters_of, rearm_fields, signal_args
 
 # struct twheel_command: the call, and its arguments, which are padded with zeroes. The first
 # argument of many calls is an id.
@@ -105,42 +97,9 @@ class Batch:
         results, self._results = self._results, []
         return results
 
-    def add(
-        self,
-        keys: Iterable[WatchLike] = (),
-        *,
-        timeout: float | None = None,
-        deadline: int | None = None,
-        clock: Clock = Clock.MONOTONIC,
-        condition: Condition | None = None,
-        quorum: int | None = None,
-        threshold: int | None = None,
-        slack: float = 0,
-        period: float = 0,
-        runs: int = 0,
-        cookie: int = 0,
-        detached: bool = False,
-        queue: int = 0,
-        cancel_on_set: bool = False,
-        fixed_delay: bool = False,
-    ) -> None:
-        args, array = add_args(
-            keys,
-            timeout=timeout,
-            deadline=deadline,
-            clock=clock,
-            condition=condition,
-            quorum=quorum,
-            threshold=threshold,
-            slack=slack,
-            period=period,
-            runs=runs,
-            cookie=cookie,
-            detached=detached,
-            queue=queue,
-            cancel_on_set=cancel_on_set,
-            fixed_delay=fixed_delay,
-        )
+    @parameters_of(Purgatory.add)
+    def add(self, *keys: Any, **options: Any) -> None:
+        args, array = add_args(*keys, **options)
         self._put(COMMAND.pack(ADD, args))
         self._keys.append(array)
 

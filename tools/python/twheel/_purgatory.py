@@ -5,12 +5,13 @@ import builtins
 import ctypes
 import enum
 import errno
+import inspect
 import math
 import os
 import struct
 import warnings
-from collections.abc import Iterable
-from typing import Any, NamedTuple, NoReturn, Self, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, Self, TypeVar
 
 from . import _lib
 from ._key import Key, KeyLike, Watch, WatchLike, s32, specs, text_of, u32, u64
@@ -18,7 +19,23 @@ from ._lib import check, lib
 
 LIST_CHUNK = 256
 
+P = ParamSpec("P")
+R = TypeVar("R")
 T = TypeVar("T", bound=tuple[Any, ...])
+
+
+def parameters_of(
+    other: Callable[Concatenate[Any, P], Any]
+) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
+    """Declare that a method has the parameters of another one, and passes them on."""
+
+    def declare(method: Callable[..., R]) -> Callable[Concatenate[Any, P], R]:
+        result = inspect.signature(method).return_annotation
+        signature = inspect.signature(other).replace(return_annotation=result)
+        setattr(method, "__signature__", signature)
+        return method
+
+    return declare
 
 
 class Reason(enum.IntEnum):
