@@ -110,9 +110,7 @@ def panel(number, title, help_text, unit, targets):
 
 def selected(name):
     """The filter of the variables, by the labels of a metric."""
-    if name.startswith("twheel_wheel_"):
-        return f'{name}{{instance=~"$instance"}}'
-    if name.startswith(BY_USER):
+    if name.startswith(("twheel_wheel_", *BY_USER)):
         return f'{name}{{instance=~"$instance"}}'
     return f'{name}{{instance=~"$instance",purgatory=~"$purgatory"}}'
 

@@ -97,12 +97,7 @@ static const struct cause {
 		"DeviceAllow= of a unit grants it, or --device of a container.",
 	},
 	{
-		OPEN, EDQUOT, OUTCOME_FAILED,
-		"the user has too many open files",
-		"The module's parameter user_max_files limits them.",
-	},
-	{
-		"watch", EDQUOT, OUTCOME_FAILED,
+		NULL, EDQUOT, OUTCOME_FAILED,
 		"the user has too many open files",
 		"The module's parameter user_max_files limits them.",
 	},

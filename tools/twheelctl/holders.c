@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "failure.h"
 #include "names.h"
@@ -196,14 +197,10 @@ static void examine_purgatories(struct holders *holders)
 
 static bool purgatory_exists(const char *name)
 {
-	struct named *list;
-	size_t nr = read_named(PURGATORY_CLASS, &list);
-	bool found = false;
+	char path[128];
 
-	for (size_t i = 0; i < nr; i++)
-		found |= !strcmp(list[i].name, name);
-	free(list);
-	return found;
+	snprintf(path, sizeof(path), "%s/twheel-%s", PURGATORY_CLASS, name);
+	return !access(path, F_OK);
 }
 
 static void examine_modules(struct holders *holders)

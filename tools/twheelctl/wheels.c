@@ -169,7 +169,7 @@ size_t read_wheels(const char *path, struct wheel **list, size_t *unknown)
 	return nr;
 }
 
-bool parse_user(const char *line, struct user *user)
+static bool parse_user(const char *line, struct user *user)
 {
 	return !strncmp(line, USER_PREFIX, strlen(USER_PREFIX)) &&
 	       parse_number(find_field(line, "uid"), &user->uid) &&

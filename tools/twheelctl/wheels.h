@@ -65,15 +65,6 @@ struct user {
 	__u64 counts[NR_USER_COUNTS];
 };
 
-/**
- * parse_user() - parse a line of fdinfo about a user
- * @line: the line, with or without its newline
- * @user: set to the counts
- *
- * Return: false if the line is of another kind, or lacks a count.
- */
-bool parse_user(const char *line, struct user *user);
-
 /* read_wheels() for the users; a line that cannot be parsed is skipped. */
 size_t read_users(const char *path, struct user **list);
 
