@@ -11,11 +11,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <twheel.h>
 #include <unistd.h>
-
-#include <linux/twheel.h>
 
 #include "bench.h"
 
@@ -34,9 +32,7 @@ struct round {
 	int others;		/* file descriptors */
 	int neighbour;
 	unsigned int nr;	/* operations of the neighbour */
-	uint64_t tick_ns;
 	uint64_t due;
-	uint64_t over;		/* time when all other operations have expired */
 };
 
 /* Set the file-system user ID only, to keep the capabilities. */
@@ -46,70 +42,42 @@ static int set_uid(uid_t uid)
 	return (uid_t)syscall(SYS_setfsuid, uid) == uid ? 0 : -EPERM;
 }
 
-static int add_batch(int fd, uint64_t deadline, unsigned int nr)
-{
-	static struct twheel_command commands[LARGE_BATCH];
-	struct twheel_batch_args args = {
-		.commands = (uintptr_t)commands,
-		.nr = nr,
-		.flags = TWHEEL_BATCH_STOP,
-		.command_size = sizeof(commands[0]),
-	};
-
-	for (unsigned int i = 0; i < nr; i++)
-		commands[i] = (struct twheel_command){
-			.call = TWHEEL_CALL_ADD,
-			.add = {
-				.flags = TWHEEL_ADD_ABSTIME, .clock = CLOCK_MONOTONIC,
-				.deadline = deadline,
-			},
-		};
-	if (ioctl(fd, TWHEEL_IOC_BATCH, &args))
-		return -errno;
-	return args.failed ? -ENOSPC : 0;
-}
-
 static int add_others(struct round *round, unsigned int pending)
 {
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_ABSTIME, .clock = CLOCK_MONOTONIC, .deadline = round->due,
+	};
+	struct twheel_batch *batch;
 	int error = set_uid(OTHER_USER);
 
-	for (unsigned int nr; pending && !error; pending -= nr) {
-		nr = pending < LARGE_BATCH ? pending : LARGE_BATCH;
-		error = add_batch(round->others, round->due, nr);
-	}
+	if (error)
+		return error;
+	batch = twheel_batch_new(round->others, LARGE_BATCH, TWHEEL_BATCH_STOP);
+	while (batch && pending-- && !error)
+		error = twheel_batch_add(batch, &args);
+	if (!batch || error || twheel_batch_submit(batch))
+		error = -ENOSPC;
+	twheel_batch_free(batch);
 	return error;
-}
-
-static int pending_on(int fd, uint64_t *pending, uint64_t *tick_ns)
-{
-	struct twheel_query_args query = { 0 };
-
-	if (ioctl(fd, TWHEEL_IOC_QUERY, &query))
-		return -errno;
-	*pending = query.pending;
-	*tick_ns = query.tick_ns;
-	return 0;
 }
 
 static int add_measured(struct round *round)
 {
 	struct twheel_add_args args = { .deadline = DISTANCE };
-	uint64_t next = round->due - DISTANCE, pending = 1;
+	struct twheel_query_args others = { .pending = 1 };
+	uint64_t next = round->due - DISTANCE;
 	int error = set_uid(MEASURED_USER);
 
 	sleep_until(next);
-	while (!error && round->nr < MOST && (pending || round->nr < LEAST)) {
-		if (ioctl(round->neighbour, TWHEEL_IOC_ADD, &args))
+	while (!error && round->nr < MOST && (others.pending || round->nr < LEAST)) {
+		if (twheel_add(round->neighbour, &args))
 			return -errno;
 		round->nr++;
 		next += NSEC_PER_MSEC;
 		sleep_until(next);
-		error = pending_on(round->others, &pending, &round->tick_ns);
-		if (!pending && !round->over)
-			round->over = now_ns();
+		if (twheel_query(round->others, &others))
+			return -errno;
 	}
-	if (!round->over)
-		round->over = now_ns();
 	return error;
 }
 
@@ -125,11 +93,9 @@ static int read_lateness(struct round *round, uint64_t *late)
 {
 	struct twheel_event event;
 	unsigned int nr = 0;
-	ssize_t got;
 
 	while (nr < round->nr) {
-		got = read(round->neighbour, &event, sizeof(event));
-		if (got < 0)
+		if (twheel_read_events(round->neighbour, &event, 1) < 0)
 			return -errno;
 		if (event.time < event.deadline)
 			failure("an operation expired early");
@@ -158,11 +124,11 @@ static int run_round(struct round *round, unsigned int pending, uint64_t lead, u
 static int open_round(struct round *round)
 {
 	memset(round, 0, sizeof(*round));
-	round->others = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	round->others = twheel_open(O_NONBLOCK);
 	round->neighbour = -1;
 	if (round->others < 0)
 		return -errno;
-	round->neighbour = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	round->neighbour = twheel_open(0);
 	return round->neighbour < 0 ? -errno : 0;
 }
 
@@ -187,10 +153,6 @@ static int repeat(unsigned int pending, uint64_t *late)
 		return error;
 	sample(&neighbour, "p50", pending, "us", late[round.nr / 2] / 1000.0);
 	sample(&neighbour, "p99", pending, "us", late[round.nr * 99 / 100] / 1000.0);
-	sample(&neighbour, "max", pending, "us", late[round.nr - 1] / 1000.0);
-	sample(&neighbour, "tick", pending, "us", round.tick_ns / 1000.0);
-	if (pending)
-		sample(&neighbour, "crowd", pending, "us", (round.over - round.due) / 1000.0);
 	return 0;
 }
 
