@@ -72,7 +72,6 @@ int memory_suite(const struct bench_config *config);
 int wakeups_suite(const struct bench_config *config);
 int purgatory_suite(const struct bench_config *config);
 int peers_suite(const struct bench_config *config);
-int memory_op_suite(const struct bench_config *config);
 int late_op_suite(const struct bench_config *config);
 int irqs_off_suite(const struct bench_config *config);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite lateness_op: lateness of operations with a deadline of 50 ms. 10,000 of them are
+ * Suite lateness: lateness of operations with a deadline of 50 ms. 10,000 of them are
  * added per second, beside a given number of other operations that are pending in the
  * same purgatory during the whole run.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Declarations shared by the parts of the suite lateness_op. See late_op.c. */
+/* Declarations shared by the parts of the suite lateness. See late_op.c. */
 #ifndef _TWHEEL_BENCH_LATE_OP_H
 #define _TWHEEL_BENCH_LATE_OP_H
 

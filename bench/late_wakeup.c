@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite lateness_op, reference: lateness of a thread that only sleeps until an hrtimer
+ * Suite lateness, reference: lateness of a thread that only sleeps until an hrtimer
  * wakes it, 1,000 times per second. Also records and reports lateness values.
  */
 #include <linux/err.h>

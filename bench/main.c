@@ -50,8 +50,7 @@ static const struct bench_suite suites[] = {
 	{ "wakeups",		wakeups_suite },
 	{ "purgatory",		purgatory_suite },
 	{ "peers",		peers_suite },
-	{ "memory_op",		memory_op_suite },
-	{ "lateness_op",	late_op_suite },
+	{ "lateness",	late_op_suite },
 	{ "irqs_off",		irqs_off_suite },
 };
 

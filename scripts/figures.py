@@ -145,8 +145,8 @@ def read_log(place, lines):
     The figures, comments and failures of the output of a place.
 
     "begin suite=S pending=N" precedes the lines of a suite, and "end suite=S" follows if it
-    succeeded. S_PART is a part of suite S; lines of other suites in between are ignored. A
-    malformed line is a failure, and so is a suite without an end or without output.
+    succeeded. Lines of other suites in between are ignored. A malformed line is a failure, and so
+    is a suite without an end or without output.
     """
     values, notes, skips, failures, current, has_output = {}, [], {}, [], None, False
     for line in lines:
@@ -172,7 +172,7 @@ def read_log(place, lines):
             current, has_output = words[0] if kind == "begin" else None, False
         elif match and not current:
             failures.append(f"outside of suites: {text}")
-        elif match and (current == words[0] or current.startswith(words[0] + "_")):
+        elif match and current == words[0]:
             has_output = True
             if kind == "sample":
                 values.setdefault(words[:6], []).append(float(words[6]))
