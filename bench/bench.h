@@ -49,7 +49,6 @@ void bench_skip(const char *suite, const char *variant, const char *of, const ch
 __printf(1, 2) int bench_failure(const char *fmt, ...);
 
 u64 bench_between(struct rnd_state *random, u64 from, u64 to);
-void bench_shuffle(u32 *order, u32 nr, struct rnd_state *random);
 u32 *bench_order(u32 nr, struct rnd_state *random);
 
 /**

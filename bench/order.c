@@ -28,24 +28,6 @@ u64 bench_between(struct rnd_state *random, u64 from, u64 to)
 }
 
 /**
- * bench_shuffle - shuffle an array of indices
- * @order: the array
- * @nr: its length
- * @random: state of the generator
- */
-void bench_shuffle(u32 *order, u32 nr, struct rnd_state *random)
-{
-	u32 i, other;
-
-	for (i = nr; i > 1; i--) {
-		other = bench_between(random, 0, i);
-		swap(order[i - 1], order[other]);
-		if (i % CHUNK == 0)
-			cond_resched();
-	}
-}
-
-/**
  * bench_order - random permutation of 0 to nr - 1
  * @nr: length
  * @random: state of the generator
@@ -55,12 +37,17 @@ void bench_shuffle(u32 *order, u32 nr, struct rnd_state *random)
 u32 *bench_order(u32 nr, struct rnd_state *random)
 {
 	u32 *order = vmalloc(array_size(nr, sizeof(*order)));
-	u32 i;
+	u32 i, other;
 
 	if (!order)
 		return NULL;
 	for (i = 0; i < nr; i++)
 		order[i] = i;
-	bench_shuffle(order, nr, random);
+	for (i = nr; i > 1; i--) {
+		other = bench_between(random, 0, i);
+		swap(order[i - 1], order[other]);
+		if (i % CHUNK == 0)
+			cond_resched();
+	}
 	return order;
 }

@@ -106,6 +106,12 @@ static u64 some_rearm(struct timer_set *set, u32 from, u32 nr)
 	return ktime_get_ns() - begin;
 }
 
+/* Select random timers as the block. */
+static void pick(struct timer_set *set)
+{
+	timer_set_shuffle(set, set->nr, set->nr + set->block);
+}
+
 /*
  * Timers of a block are pending before they are re-armed or cancelled, but not before
  * they are added.
@@ -115,9 +121,9 @@ static void round_of_blocks(struct timer_set *set, const struct timer_case *c,
 {
 	timer_set_delays(set, set->block, c->from_ns, c->to_ns);
 	sums->add_ns += timer_set_add(set, set->nr, set->block);
-	timer_set_pick(set);
+	pick(set);
 	sums->rearm_ns += some_rearm(set, set->nr, set->block);
-	timer_set_pick(set);
+	pick(set);
 	sums->cancel_ns += timer_set_cancel(set, set->nr, set->block);
 	sums->nr += set->block;
 	cond_resched();
@@ -226,7 +232,7 @@ static u64 all_rearm(struct timer_set *set, u64 from_ns, u64 to_ns)
 	u64 ns = 0;
 	u32 at, nr;
 
-	timer_set_shuffle(set);
+	timer_set_shuffle(set, 0, set->nr);
 	for (at = 0; at < set->nr; at += nr) {
 		nr = min(set->block, set->nr - at);
 		timer_set_delays(set, nr, from_ns, to_ns);

@@ -93,15 +93,19 @@ static int set_alloc(struct timer_set *set)
 	return items_alloc(set);
 }
 
-/*
- * Swap each of the first @nr elements after @first, last one first, with a random one at or
- * before it.
+/**
+ * timer_set_shuffle - bring timers into a random order
+ * @set: the timers
+ * @first: index of the first of them
+ * @end: index after the last one
+ *
+ * Swaps each of them, last one first, with a random one at or before it.
  */
-static void shuffle(struct timer_set *set, u32 first, u32 nr)
+void timer_set_shuffle(struct timer_set *set, u32 first, u32 end)
 {
 	u32 i, other;
 
-	for (i = nr; i > first; i--) {
+	for (i = end; i > first; i--) {
 		other = bench_between(&set->random, 0, i);
 		swap(set->item[i - 1], set->item[other]);
 		if (i % CHUNK == 0)
@@ -137,7 +141,7 @@ int timer_set_make(struct timer_set *set, const struct timer_contender *contende
 		set_free(set);
 		return err;
 	}
-	shuffle(set, 0, nr + block);
+	timer_set_shuffle(set, 0, nr + block);
 	return 0;
 }
 
@@ -191,24 +195,6 @@ void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns)
 		if (i % CHUNK == 0)
 			cond_resched();
 	}
-}
-
-/**
- * timer_set_pick - select random timers as the block
- * @set: the timers
- */
-void timer_set_pick(struct timer_set *set)
-{
-	shuffle(set, set->nr, set->nr + set->block);
-}
-
-/**
- * timer_set_shuffle - shuffle the pending timers
- * @set: the timers
- */
-void timer_set_shuffle(struct timer_set *set)
-{
-	shuffle(set, 0, set->nr);
 }
 
 /**
