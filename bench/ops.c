@@ -87,7 +87,7 @@ static const struct twheel_op_ops op_ops = {
 };
 
 /* Allocate and add an operation that completes by any of its keys, or by a quorum of them. */
-static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks, u32 id,
+static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks,
 		  const struct twheel_watch_spec *specs, u64 deadline)
 {
 	struct bench_ops *ops = &bench_ops;
@@ -104,7 +104,6 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks, u
 	if (!o)
 		return -ENOMEM;
 	o->ended = 0;
-	o->id = id;
 	args.watches = o->watch;
 	if (ops->quorum) {
 		args.condition = TWHEEL_COND_QUORUM;
@@ -129,7 +128,7 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks, u
  */
 int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 deadline)
 {
-	int err = op_add(op, &op_ops, 0, specs, deadline);
+	int err = op_add(op, &op_ops, specs, deadline);
 
 	bench_ops.added += !err;
 	return err;
@@ -138,16 +137,15 @@ int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 dea
 /**
  * ops_add_custom - add an operation with callbacks of the suite
  * @ops: the callbacks; release has to be ops_release()
- * @id: number of the operation
  * @specs: its keys
  * @deadline: its deadline
  *
  * Return: 0 or a negative error number.
  */
-int ops_add_custom(const struct twheel_op_ops *ops, u32 id,
-		   const struct twheel_watch_spec *specs, u64 deadline)
+int ops_add_custom(const struct twheel_op_ops *ops, const struct twheel_watch_spec *specs,
+		   u64 deadline)
 {
-	int err = op_add(NULL, ops, id, specs, deadline);
+	int err = op_add(NULL, ops, specs, deadline);
 
 	bench_ops.added_custom += !err;
 	return err;

@@ -20,13 +20,11 @@
  * struct bench_op - an operation and its watches, in one object
  * @op: the operation
  * @ended: number of ended() calls
- * @id: number of the operation, for suites that need it
  * @watch: one watch per key
  */
 struct bench_op {
 	struct twheel_op	op;
 	u32			ended;
-	u32			id;
 	struct twheel_watch	watch[];
 };
 
@@ -71,8 +69,8 @@ bool ops_fit(u64 nr, unsigned int nr_keys);
 int ops_start(unsigned int nr_keys, u64 seed);
 int ops_stop(int err);
 int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 deadline);
-int ops_add_custom(const struct twheel_op_ops *ops, u32 id,
-		   const struct twheel_watch_spec *specs, u64 deadline);
+int ops_add_custom(const struct twheel_op_ops *ops, const struct twheel_watch_spec *specs,
+		   u64 deadline);
 void ops_release(struct twheel_op *op);
 u64 ops_far_deadline(void);
 s64 ops_pages_unused(void);

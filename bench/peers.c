@@ -167,7 +167,7 @@ static int steps(u32 nr)
 	return err;
 }
 
-static int add_late(struct late_timer *late, u32 i)
+static int add_late(struct late_timer *late)
 {
 	struct twheel_watch_spec specs[KEYS];
 
@@ -177,7 +177,7 @@ static int add_late(struct late_timer *late, u32 i)
 		return twheel_timer_add(&late->timer, late->deadline);
 	}
 	ops_unique_keys(specs, KEYS, run.next++);
-	return ops_add_custom(&late_ops, i, specs, twheel_deadline(LATE_NS));
+	return ops_add_custom(&late_ops, specs, twheel_deadline(LATE_NS));
 }
 
 /* Add a timeout of 50 ms each millisecond. */
@@ -190,7 +190,7 @@ static int measure_late(struct late_timer *late)
 	for (i = 0; i < run.late.size && !err; i++) {
 		while (ktime_get_ns() < start + i * (u64)NSEC_PER_MSEC)
 			usleep_range(100, 200);
-		err = add_late(&late[i], i);
+		err = add_late(&late[i]);
 	}
 	for (waited = 0; READ_ONCE(run.late.nr) < i && waited < STUCK_MS; waited++)
 		usleep_range(1000, 1100);
