@@ -119,8 +119,7 @@ extern const struct contender uring_large_batch;
 
 /**
  * struct options - options of a run
- * @pending: numbers of pending operations, measured one after the other
- * @nr_pending: length of @pending
+ * @pending: number of pending operations
  * @repetitions: number of repetitions
  * @operations: number of operations per figure
  * @budget_ns: time limit per figure
@@ -130,8 +129,7 @@ extern const struct contender uring_large_batch;
  * @neighbours: measure the lateness beside another user instead
  */
 struct options {
-	unsigned int	pending[16];
-	unsigned int	nr_pending;
+	unsigned int	pending;
 	unsigned int	repetitions;
 	unsigned int	operations;
 	uint64_t	budget_ns;

@@ -21,7 +21,7 @@
 static const char help[] =
 "usage: twheel_bench [OPTION]...\n"
 "\n"
-"  --pending N,N...   numbers of pending operations, at least 64 (1000,10000,100000)\n"
+"  --pending N        number of pending operations, at least 64 (10000)\n"
 "  --reps N           repetitions (5)\n"
 "  --only NAME,...    contenders to run: twheel, timerfd, posix_timer, io_uring, or a\n"
 "                     single case such as io_uring/batch64\n"
@@ -29,7 +29,7 @@ static const char help[] =
 "                     repetition; stop a figure after 100 ms\n"
 "  --no-memory        do not measure memory\n"
 "  --neighbours       measure the lateness of one user beside another instead\n"
-"  --quick            1000 and 10000 pending, fewer operations, no memory\n";
+"  --quick            fewer operations, no memory\n";
 
 static void refuse(const char *text)
 {
@@ -37,43 +37,18 @@ static void refuse(const char *text)
 	exit(2);
 }
 
-static unsigned int parse_number(const char *text, unsigned int least, char **end)
-{
-	unsigned long number = strtoul(text, end, 10);
-
-	if (*end == text || number < least || number > 100000000)
-		refuse(text);
-	return number;
-}
-
-static unsigned int parse_repetitions(const char *text)
+static unsigned int parse_number(const char *text, unsigned int least)
 {
 	char *end;
-	unsigned int number = parse_number(text, 1, &end);
+	unsigned long number = strtoul(text, &end, 10);
 
-	if (*end)
+	if (*end || end == text || number < least || number > 100000000)
 		refuse(text);
 	return number;
-}
-
-static void parse_pending(struct options *options, const char *text)
-{
-	char *end;
-
-	options->nr_pending = 0;
-	do {
-		if (options->nr_pending == ARRAY_SIZE(options->pending))
-			refuse(text);
-		options->pending[options->nr_pending++] = parse_number(text, 64, &end);
-		text = end + 1;
-	} while (*end == ',');
-	if (*end)
-		refuse(text);
 }
 
 static void set_quick(struct options *options)
 {
-	parse_pending(options, "1000,10000");
 	options->repetitions = 2;
 	options->operations = 1000;
 	options->budget_ns = 100 * NSEC_PER_MSEC;
@@ -91,10 +66,10 @@ static void parse_one(struct options *options, int code)
 {
 	switch (code) {
 	case 'p':
-		parse_pending(options, optarg);
+		options->pending = parse_number(optarg, 64);
 		break;
 	case 'r':
-		options->repetitions = parse_repetitions(optarg);
+		options->repetitions = parse_number(optarg, 1);
 		break;
 	case 'o':
 		options->only = optarg;
@@ -163,13 +138,9 @@ static void raise_limit(int which, rlim_t limit)
 
 static void raise_limits(const struct options *options)
 {
-	unsigned int most = 0;
-
-	for (unsigned int i = 0; i < options->nr_pending; i++)
-		if (options->pending[i] > most)
-			most = options->pending[i];
 	/* Some more for other files. */
-	most += 100;
+	unsigned int most = options->pending + 100;
+
 	if (most > 1048576)
 		write_limit("/proc/sys/fs/nr_open", most);
 	raise_limit(RLIMIT_NOFILE, most);
@@ -203,8 +174,7 @@ static void yield_to_kernel(void)
 int main(int argc, char **argv)
 {
 	struct options options = {
-		.pending = { 1000, 10000, 100000 },
-		.nr_pending = 3,
+		.pending = 10000,
 		.repetitions = 5,
 		.operations = 20000,
 		.budget_ns = NSEC_PER_SEC,

@@ -163,8 +163,8 @@ void run_neighbours(const struct options *options)
 
 	for (unsigned int i = 0; i < options->repetitions && !error; i++) {
 		error = repeat(0, late);
-		for (unsigned int j = 0; j < options->nr_pending && !error; j++)
-			error = repeat(options->pending[j], late);
+		if (!error)
+			error = repeat(options->pending, late);
 	}
 	free(late);
 	if (error)

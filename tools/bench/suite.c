@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The suite: for each number of pending operations and each repetition, run all
- * contenders in turn, so that disturbances affect all of them. The first contender
- * changes with each repetition.
+ * The suite: for each repetition, run all contenders in turn, so that disturbances affect all of
+ * them. The first contender changes with each repetition.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +25,7 @@ static const struct contender *const contenders[] = {
 
 #define NR_CONTENDERS	ARRAY_SIZE(contenders)
 
-/* Contenders that failed, and would also fail with more operations. */
+/* Contenders that failed. */
 static bool given_up[NR_CONTENDERS];
 
 /* Returns true if the comma-separated @list contains "name" or "name/case" of the contender. */
@@ -59,9 +58,10 @@ static void give_up(unsigned int i, const char *stage, unsigned int pending, int
 	given_up[i] = true;
 }
 
-static void run_one(unsigned int i, unsigned int pending, const struct options *options)
+static void run_one(unsigned int i, const struct options *options)
 {
 	const struct contender *contender = contenders[i];
+	unsigned int pending = options->pending;
 	const char *stage = "memory";
 	double add_ns = 0;
 	int error = 0;
@@ -80,22 +80,20 @@ static void run_one(unsigned int i, unsigned int pending, const struct options *
 		give_up(i, stage, pending, error);
 }
 
-static void run_all(unsigned int pending, unsigned int repetition, const struct options *options)
+static void run_all(unsigned int repetition, const struct options *options)
 {
 	for (unsigned int i = 0; i < NR_CONTENDERS; i++) {
 		unsigned int turn = (i + repetition) % NR_CONTENDERS;
 
 		if (!given_up[turn] && (!options->only || is_in(options->only, contenders[turn])))
-			run_one(turn, pending, options);
+			run_one(turn, options);
 	}
 }
 
 void run_suite(const struct options *options)
 {
-	for (unsigned int i = 0; i < options->nr_pending; i++) {
-		for (unsigned int j = 0; j < options->repetitions + options->exact; j++) {
-			discard(options->exact && !j);
-			run_all(options->pending[i], j, options);
-		}
+	for (unsigned int i = 0; i < options->repetitions + options->exact; i++) {
+		discard(options->exact && !i);
+		run_all(i, options);
 	}
 }
