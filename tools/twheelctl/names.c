@@ -74,31 +74,22 @@ static bool read_one(const char *class, const char *node, struct named *named)
 	return !access(path, F_OK);
 }
 
-static int by_name(const void *left, const void *right)
-{
-	return strcmp(((const struct named *)left)->name,
-		      ((const struct named *)right)->name);
-}
-
 size_t read_named(const char *class, struct named **list)
 {
-	DIR *dir = opendir(class);
-	struct dirent *entry;
+	struct dirent **entries = NULL;
+	int found = scandir(class, &entries, NULL, alphasort);
 	struct named named;
 	size_t nr = 0;
 
 	*list = NULL;
-	if (!dir)
-		return 0;
-	while ((entry = readdir(dir))) {
-		if (!read_one(class, entry->d_name, &named))
-			continue;
-		*list = must_realloc(*list, nr + 1, sizeof(named));
-		(*list)[nr++] = named;
+	for (int i = 0; i < found; i++) {
+		if (read_one(class, entries[i]->d_name, &named)) {
+			*list = must_realloc(*list, nr + 1, sizeof(named));
+			(*list)[nr++] = named;
+		}
+		free(entries[i]);
 	}
-	closedir(dir);
-	if (nr)
-		qsort(*list, nr, sizeof(named), by_name);
+	free(entries);
 	return nr;
 }
 

@@ -2,8 +2,11 @@
 /*
  * Parsing and formatting of numbers and times. See units.h.
  */
+#include <ctype.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "units.h"
@@ -22,20 +25,16 @@ static const struct unit {
 	{ }
 };
 
-/* Unlike strtoull(), this accepts no signs, blanks or hexadecimal numbers. */
+/* Unlike strtoull(), this accepts no signs and blanks. */
 static const char *parse_digits(const char *text, __u64 max, __u64 *number)
 {
-	const char *c = text;
+	char *end;
 
-	*number = 0;
-	for (; *c >= '0' && *c <= '9'; c++) {
-		__u64 digit = *c - '0';
-
-		if (digit > max || *number > (max - digit) / 10)
-			return NULL;
-		*number = *number * 10 + digit;
-	}
-	return c == text ? NULL : c;
+	if (!isdigit((unsigned char)*text))
+		return NULL;
+	errno = 0;
+	*number = strtoull(text, &end, 10);
+	return errno || *number > max ? NULL : end;
 }
 
 bool parse_count(const char *text, __u64 max, __u64 *count)

@@ -51,47 +51,26 @@ static bool parse_zone(const char *text, long *seconds)
 	return hours < 24 && minutes < 60;
 }
 
-static bool same_time(const struct tm *a, const struct tm *b)
-{
-	return a->tm_year == b->tm_year && a->tm_mon == b->tm_mon &&
-	       a->tm_mday == b->tm_mday && a->tm_hour == b->tm_hour &&
-	       a->tm_min == b->tm_min && a->tm_sec == b->tm_sec;
-}
-
-/* An invalid date, such as February 30, changes in the conversion and is rejected. */
-static bool to_seconds(const struct tm *written, const char *zone, time_t *seconds)
-{
-	struct tm tm = *written;
-	long offset = 0;
-
-	if (*zone && !parse_zone(zone, &offset))
-		return false;
-	tm.tm_isdst = -1;
-	*seconds = *zone ? timegm(&tm) : mktime(&tm);
-	if (!same_time(&tm, written))
-		return false;
-	*seconds -= offset;
-	return true;
-}
-
 /* 2026-12-01T03:00[:05][Z|+01:00] */
 static bool parse_date(const char *text, time_t *seconds)
 {
-	const char *rest = skip(text, "0000-00-00T00:00");
-	struct tm tm = { };
+	static const char *const formats[] = { "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M" };
 
-	if (!rest)
-		return false;
-	tm.tm_year = digits(text, 4) - 1900;
-	tm.tm_mon = digits(text + 5, 2) - 1;
-	tm.tm_mday = digits(text + 8, 2);
-	tm.tm_hour = digits(text + 11, 2);
-	tm.tm_min = digits(text + 14, 2);
-	if (skip(rest, ":00")) {
-		tm.tm_sec = digits(rest + 1, 2);
-		rest += 3;
+	for (int i = 0; i < 2; i++) {
+		struct tm tm = { };
+		const char *zone = strptime(text, formats[i], &tm);
+		char same[32];
+		long offset = 0;
+
+		if (!zone || (*zone && !parse_zone(zone, &offset)))
+			continue;
+		tm.tm_isdst = -1;
+		*seconds = (*zone ? timegm(&tm) : mktime(&tm)) - offset;
+		/* An invalid date, such as February 30, has changed, and so have missing zeroes. */
+		strftime(same, sizeof(same), formats[i], &tm);
+		return strlen(same) == (size_t)(zone - text) && !strncmp(same, text, zone - text);
 	}
-	return to_seconds(&tm, rest, seconds);
+	return false;
 }
 
 /* The text after '@', or a date without it */
