@@ -37,15 +37,15 @@ struct bench_suite {
 	int		(*run)(const struct bench_config *config);
 };
 
-void bench_report(bool exact, const char *only);
+void bench_report(const char *suite, bool exact, const char *only);
 void bench_repetition(unsigned int rep);
 bool bench_wanted(const char *of, const char *variant);
-void bench_sample(const char *suite, const char *variant, const char *of, const char *figure,
-		  u64 pending, const char *unit, u64 milli);
-void bench_sample_ns(const char *suite, const char *variant, const char *of, const char *figure,
-		     u64 pending, u64 ns, u64 nr);
-void bench_skip(const char *suite, const char *variant, const char *of, const char *figure,
-		u64 pending, const char *reason);
+void bench_sample(const char *variant, const char *of, const char *figure, u64 pending,
+		  const char *unit, u64 milli);
+void bench_sample_ns(const char *variant, const char *of, const char *figure, u64 pending, u64 ns,
+		     u64 nr);
+void bench_skip(const char *variant, const char *of, const char *figure, u64 pending,
+		const char *reason);
 __printf(1, 2) int bench_failure(const char *fmt, ...);
 
 u64 bench_between(struct rnd_state *random, u64 from, u64 to);
@@ -76,6 +76,6 @@ int irqs_off_suite(const struct bench_config *config);
 
 void irqs_probe_start(u64 seed);
 void irqs_probe_stop(void);
-void irqs_probe_report(const char *suite, const char *name, u64 pending);
+void irqs_probe_report(const char *name, u64 pending);
 
 #endif /* _TWHEEL_BENCH_H */

@@ -37,8 +37,6 @@
 #include "bench.h"
 #include "ops.h"
 
-#define SUITE		"irqs_off"
-
 #define BACK_S		3600
 #define SPREAD_S	4295
 
@@ -315,7 +313,7 @@ static int measure(const struct load *load, const struct bench_config *config)
 	irqs_probe_stop();
 	if (err)
 		return bench_failure("%s: error %d", load->name, err);
-	irqs_probe_report(SUITE, load->name, config->nr);
+	irqs_probe_report(load->name, config->nr);
 	return 0;
 }
 
@@ -331,7 +329,7 @@ int irqs_off_suite(const struct bench_config *config)
 	int err = 0;
 
 	if (!config->exact) {
-		bench_skip(SUITE, "-", "twheel", "longest", config->nr, "not-an-exact-clock");
+		bench_skip("-", "twheel", "longest", config->nr, "not-an-exact-clock");
 		return 0;
 	}
 	for (rep = 0; rep < config->reps; rep++) {

@@ -144,26 +144,24 @@ void irqs_probe_stop(void)
 	hrtimer_cancel(&probe.timer);
 }
 
-static void report(const char *suite, const char *name, const char *of, u64 pending,
-		   const struct stretch *longest)
+static void report(const char *name, const char *of, u64 pending, const struct stretch *longest)
 {
 	unsigned int i;
 
 	if (!longest->late)
 		return;
-	bench_sample_ns(suite, name, of, "longest", pending, longest->late - probe.least, 1);
+	bench_sample_ns(name, of, "longest", pending, longest->late - probe.least, 1);
 	for (i = 0; i < SHOWN && longest->stack[i]; i++)
 		pr_info("#	%pS\n", (void *)longest->stack[i]);
 }
 
 /**
  * irqs_probe_report - report the longest stretches, and where they ended
- * @suite: name of the suite
  * @name: name of the load
  * @pending: its size
  */
-void irqs_probe_report(const char *suite, const char *name, u64 pending)
+void irqs_probe_report(const char *name, u64 pending)
 {
-	report(suite, name, "twheel", pending, &probe.module);
-	report(suite, name, "kernel", pending, &probe.kernel);
+	report(name, "twheel", pending, &probe.module);
+	report(name, "kernel", pending, &probe.kernel);
 }

@@ -22,7 +22,6 @@
 #include "late_op.h"
 #include "ops.h"
 
-#define SUITE		"lateness"
 #define VARIANT		"50ms"
 
 #define KEYS		3
@@ -153,8 +152,8 @@ static int measure_once(void)
 	err = check(err ?: stopped);
 	if (err)
 		return err;
-	late_report(&run.late, SUITE, VARIANT, "twheel_op", "", run.config->nr);
-	late_report(&run.wakeups, SUITE, VARIANT, "wakeup", "", run.config->nr);
+	late_report(&run.late, VARIANT, "twheel_op", "", run.config->nr);
+	late_report(&run.wakeups, VARIANT, "wakeup", "", run.config->nr);
 	return 0;
 }
 
@@ -182,7 +181,7 @@ static int late_run(const struct bench_config *config)
 	int err;
 
 	if (!ops_fit(config->nr, KEYS)) {
-		bench_skip(SUITE, VARIANT, "twheel_op", "all", config->nr, "no-memory");
+		bench_skip(VARIANT, "twheel_op", "all", config->nr, "no-memory");
 		return 0;
 	}
 	run.config = config;
@@ -209,6 +208,6 @@ int late_op_suite(const struct bench_config *config)
 
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	bench_sample(SUITE, VARIANT, "twheel_op", "tick", config->nr, "us", twheel_tick_ns(wheel));
+	bench_sample(VARIANT, "twheel_op", "tick", config->nr, "us", twheel_tick_ns(wheel));
 	return late_run(config);
 }

@@ -19,8 +19,8 @@ struct late {
 
 int late_alloc(struct late *late, u32 size);
 void late_record(struct late *late, u64 ns);
-void late_report(struct late *late, const char *suite, const char *variant, const char *of,
-		 const char *prefix, u64 pending);
+void late_report(struct late *late, const char *variant, const char *of, const char *prefix,
+		 u64 pending);
 void late_free(struct late *late);
 
 int late_wakeups_start(struct late *late);

@@ -50,14 +50,13 @@ static int compare(const void *a, const void *b)
 /**
  * late_report - report the recorded values and reset the record
  * @late: the record
- * @suite: the suite
  * @variant: the case
  * @of: the contender
  * @prefix: prefix of the names p50, p99 and max
  * @pending: number of pending items
  */
-void late_report(struct late *late, const char *suite, const char *variant, const char *of,
-		 const char *prefix, u64 pending)
+void late_report(struct late *late, const char *variant, const char *of, const char *prefix,
+		 u64 pending)
 {
 	static const char * const names[] = { "p50", "p99", "max" };
 	u32 nr = late->nr, i;
@@ -71,7 +70,7 @@ void late_report(struct late *late, const char *suite, const char *variant, cons
 		const u32 at[] = { nr / 2, div_u64(nr * 99ULL, 100), nr - 1 };
 
 		snprintf(figure, sizeof(figure), "%s%s", prefix, names[i]);
-		bench_sample(suite, variant, of, figure, pending, "us", late->ns[at[i]]);
+		bench_sample(variant, of, figure, pending, "us", late->ns[at[i]]);
 	}
 }
 

@@ -67,7 +67,7 @@ static int __init bench_init(void)
 	unsigned int i;
 	int err;
 
-	bench_report(exact, only);
+	bench_report(suite, exact, only);
 	for (i = 0; i < ARRAY_SIZE(suites) && nr && reps; i++) {
 		if (strcmp(suites[i].name, suite))
 			continue;

@@ -22,7 +22,6 @@
 #include "ops.h"
 #include "timer.h"
 
-#define SUITE	"memory"
 #define OF	"twheel_op"
 
 /* With fewer operations, pages of other users would distort the result. */
@@ -115,7 +114,7 @@ static int measure(const char *variant, u32 nr)
 		return err;
 	slab_settle();
 	bytes = max(unused - ops_pages_unused(), 0LL) * PAGE_SIZE;
-	bench_sample(SUITE, variant, OF, "bytes", nr, "bytes", div64_u64(bytes * 1000, nr));
+	bench_sample(variant, OF, "bytes", nr, "bytes", div64_u64(bytes * 1000, nr));
 	return 0;
 }
 
@@ -125,7 +124,7 @@ static int memory_of(const struct bench_config *config, const char *variant, uns
 	int err;
 
 	if (!ops_fit(nr, nr_keys)) {
-		bench_skip(SUITE, variant, OF, "bytes", nr, "no-memory");
+		bench_skip(variant, OF, "bytes", nr, "no-memory");
 		return 0;
 	}
 	slab_settle();
@@ -145,7 +144,7 @@ int memory_suite(const struct bench_config *config)
 	int err = 0;
 
 	for (i = 0; i < TIMER_CONTENDERS; i++)
-		bench_sample(SUITE, "sizeof", timer_contenders[i]->name, "bytes", 0, "bytes",
+		bench_sample("sizeof", timer_contenders[i]->name, "bytes", 0, "bytes",
 			     timer_contenders[i]->size * 1000);
 	for (rep = 0; rep < config->reps && !err; rep++)
 		err = memory_of(config, "keys1", 1) ?: memory_of(config, "keys3", 3);

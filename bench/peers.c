@@ -17,7 +17,6 @@
 #include "late_op.h"
 #include "ops.h"
 
-#define SUITE		"peers"
 #define OF		"twheel_kernel"
 
 #define KEYS		3
@@ -65,7 +64,7 @@ static struct peers_run {
 
 static void report(const char *figure, const char *unit, u64 milli)
 {
-	bench_sample(SUITE, run.job->name, OF, figure, run.nr, unit, milli);
+	bench_sample(run.job->name, OF, figure, run.nr, unit, milli);
 }
 
 static void record(u64 deadline)
@@ -196,7 +195,7 @@ static int measure_late(struct late_timer *late)
 		usleep_range(1000, 1100);
 	if (err || run.late.nr < i)
 		return bench_failure("peers: error %d, %u of %u expired", err, run.late.nr, i);
-	late_report(&run.late, SUITE, run.job->name, OF, "late_", run.nr);
+	late_report(&run.late, run.job->name, OF, "late_", run.nr);
 	return 0;
 }
 
@@ -242,7 +241,7 @@ static int measure(struct late_timer *late, bool quick)
 	ns = ktime_get_ns() - ns;
 	if (err)
 		return bench_failure("peers: %s: error %d", run.job->name, err);
-	bench_sample_ns(SUITE, run.job->name, OF, "cpu", run.nr, ns, nr);
+	bench_sample_ns(run.job->name, OF, "cpu", run.nr, ns, nr);
 	err = measure_late(late);
 	if (!err)
 		measure_idle(run.late.size);

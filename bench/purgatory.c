@@ -32,8 +32,6 @@
 #include "bench.h"
 #include "ops.h"
 
-#define SUITE		"purgatory"
-
 /* Block size: at most BLOCK_MAX, and at most this fraction of all operations. */
 #define BLOCK_MAX	8192
 #define BLOCK_PART	8
@@ -87,7 +85,7 @@ static u32 sample_of(const struct bench_config *config)
 
 static void report(const char *variant, const char *figure, u64 ns, u64 nr)
 {
-	bench_sample_ns(SUITE, variant, "twheel", figure, run.config->nr, ns, nr);
+	bench_sample_ns(variant, "twheel", figure, run.config->nr, ns, nr);
 }
 
 static const u32 *next_block(void)
@@ -327,7 +325,7 @@ static int unique_keys(const char *variant, unsigned int nr_keys)
 	if (!bench_wanted("twheel", variant))
 		return 0;
 	if (!ops_fit(config->nr + config->nr / BLOCK_PART, nr_keys)) {
-		bench_skip(SUITE, variant, "twheel", "all", config->nr, "no-memory");
+		bench_skip(variant, "twheel", "all", config->nr, "no-memory");
 		return 0;
 	}
 	run.variant = variant;

@@ -14,18 +14,20 @@
 
 #include "bench.h"
 
-static const char *time_unit = "ns";
+static const char *suite, *time_unit = "ns";
 static const char *wanted;
 static bool discarded, discarding;
 
 /**
  * bench_report - configure the reports
+ * @name: name of the suite
  * @exact: times are numbers of instructions, and the first repetition is not reported, since it
  *	includes the set-up of what is created at first use
  * @only: comma-separated list of "contender" or "contender/case", or NULL for all
  */
-void bench_report(bool exact, const char *only)
+void bench_report(const char *name, bool exact, const char *only)
 {
+	suite = name;
 	time_unit = exact ? "instructions" : "ns";
 	discarded = exact;
 	wanted = only;
@@ -65,16 +67,15 @@ bool bench_wanted(const char *of, const char *variant)
 
 /**
  * bench_sample - report one sample
- * @suite: name of the suite. This and the other fields contain no blanks.
- * @variant: the case, or "-" if the suite has none
+ * @variant: the case, or "-" if the suite has none. This and the other fields contain no blanks.
  * @of: the contender
  * @figure: name of the figure
  * @pending: number of pending timers or operations, or 0 if not applicable
  * @unit: unit of the value
  * @milli: the value in thousandths of @unit
  */
-void bench_sample(const char *suite, const char *variant, const char *of, const char *figure,
-		  u64 pending, const char *unit, u64 milli)
+void bench_sample(const char *variant, const char *of, const char *figure, u64 pending,
+		  const char *unit, u64 milli)
 {
 	u32 fraction;
 	u64 whole = div_u64_rem(milli, 1000, &fraction);
@@ -87,7 +88,6 @@ void bench_sample(const char *suite, const char *variant, const char *of, const 
 
 /**
  * bench_sample_ns - report the average time of an operation, in ns or instructions
- * @suite: as in bench_sample()
  * @variant: as in bench_sample()
  * @of: as in bench_sample()
  * @figure: the operation
@@ -95,25 +95,23 @@ void bench_sample(const char *suite, const char *variant, const char *of, const 
  * @ns: total time of all operations
  * @nr: number of operations; without any, nothing is reported
  */
-void bench_sample_ns(const char *suite, const char *variant, const char *of, const char *figure,
-		     u64 pending, u64 ns, u64 nr)
+void bench_sample_ns(const char *variant, const char *of, const char *figure, u64 pending, u64 ns,
+		     u64 nr)
 {
 	if (nr)
-		bench_sample(suite, variant, of, figure, pending, time_unit,
-			     div64_u64(ns * 1000, nr));
+		bench_sample(variant, of, figure, pending, time_unit, div64_u64(ns * 1000, nr));
 }
 
 /**
  * bench_skip - report that a figure is not measured
- * @suite: as in bench_sample()
  * @variant: as in bench_sample()
  * @of: as in bench_sample()
  * @figure: as in bench_sample()
  * @pending: as in bench_sample()
  * @reason: the reason, as words-joined-by-dashes
  */
-void bench_skip(const char *suite, const char *variant, const char *of, const char *figure,
-		u64 pending, const char *reason)
+void bench_skip(const char *variant, const char *of, const char *figure, u64 pending,
+		const char *reason)
 {
 	pr_info("skip suite=%s case=%s of=%s what=%s pending=%llu reason=%s\n",
 		suite, variant, of, figure, pending, reason);

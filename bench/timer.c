@@ -35,8 +35,6 @@
 #include "bench.h"
 #include "timer.h"
 
-#define SUITE		"timer"
-
 /* Block size: a share of the pending timers, but at least BLOCK_MIN. */
 #define BLOCK_SHARE	8
 #define BLOCK_MIN	100U
@@ -143,7 +141,7 @@ static bool populate(struct timer_set *set, const struct timer_case *c)
 	}
 	if (from == set->nr)
 		return true;
-	bench_skip(SUITE, c->name, set->contender->name, "-", set->nr, "adding-took-too-long");
+	bench_skip(c->name, set->contender->name, "-", set->nr, "adding-took-too-long");
 	return false;
 }
 
@@ -167,9 +165,9 @@ static int case_run(struct timer_set *set, const struct timer_case *c,
 		return depopulate(set);
 	while (sums.nr < ops_of(config))
 		round_of_blocks(set, c, &sums);
-	bench_sample_ns(SUITE, c->name, of, "add", set->nr, sums.add_ns, sums.nr);
-	bench_sample_ns(SUITE, c->name, of, "cancel", set->nr, sums.cancel_ns, sums.nr);
-	bench_sample_ns(SUITE, c->name, of, "rearm", set->nr, sums.rearm_ns, sums.nr);
+	bench_sample_ns(c->name, of, "add", set->nr, sums.add_ns, sums.nr);
+	bench_sample_ns(c->name, of, "cancel", set->nr, sums.cancel_ns, sums.nr);
+	bench_sample_ns(c->name, of, "rearm", set->nr, sums.rearm_ns, sums.nr);
 	return depopulate(set);
 }
 
@@ -222,7 +220,7 @@ static int pairs_run(struct timer_set *set, const struct bench_config *config)
 		}
 		swap(set->item[0], set->item[set->nr]);
 	}
-	bench_sample_ns(SUITE, pairs.name, set->contender->name, "add_cancel", set->nr, ns, done);
+	bench_sample_ns(pairs.name, set->contender->name, "add_cancel", set->nr, ns, done);
 	return depopulate(set);
 }
 
@@ -256,8 +254,8 @@ static int heartbeat_run(struct timer_set *set, const struct bench_config *confi
 		timer_set_cancel(set, 0, set->nr);
 		done += set->nr;
 	}
-	bench_sample_ns(SUITE, heartbeat.name, of, "rearm_earlier", set->nr, earlier_ns, done);
-	bench_sample_ns(SUITE, heartbeat.name, of, "rearm_later", set->nr, later_ns, done);
+	bench_sample_ns(heartbeat.name, of, "rearm_earlier", set->nr, earlier_ns, done);
+	bench_sample_ns(heartbeat.name, of, "rearm_later", set->nr, later_ns, done);
 	return depopulate(set);
 }
 
@@ -285,7 +283,7 @@ static int contender_turn(unsigned int i, const struct bench_config *config, uns
 	const struct timer_contender *contender = timer_contenders[i];
 
 	if (!timer_set_fits(contender, config->nr + block_of(config->nr))) {
-		bench_skip(SUITE, "-", contender->name, "-", config->nr, "not-enough-memory");
+		bench_skip("-", contender->name, "-", config->nr, "not-enough-memory");
 		return 0;
 	}
 	return contender_run(contender, config, rep);

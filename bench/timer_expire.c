@@ -28,8 +28,6 @@
 #include "bench.h"
 #include "timer.h"
 
-#define SUITE		"timer"
-
 /* Time from the adds to the start of the window. */
 #define LEAD_NS		(100 * NSEC_PER_MSEC)
 #define LEAD_EACH_NS	2500
@@ -125,16 +123,16 @@ static void expire_report(const struct timer_set *set, const struct window *wind
 {
 	const char *of = set->contender->name;
 
-	bench_sample_ns(SUITE, window->name, of, "expire", set->nr, ns, set->nr);
+	bench_sample_ns(window->name, of, "expire", set->nr, ns, set->nr);
 	if (set->contender->moves)
-		bench_sample(SUITE, window->name, of, "moves", set->nr, "ratio",
+		bench_sample(window->name, of, "moves", set->nr, "ratio",
 			     div_u64(moves * 1000, set->nr));
 }
 
 static void expire_skip(const struct timer_set *set, const struct window *window,
 			const char *reason)
 {
-	bench_skip(SUITE, window->name, set->contender->name, "expire", set->nr, reason);
+	bench_skip(window->name, set->contender->name, "expire", set->nr, reason);
 }
 
 static u64 moves_of(const struct timer_set *set)

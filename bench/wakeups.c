@@ -17,8 +17,6 @@
 
 #include "bench.h"
 
-#define SUITE		"wakeups"
-
 #define LOOK_NS		(2 * NSEC_PER_SEC)
 #define LOOK_QUICK_NS	(NSEC_PER_SEC / 2)
 
@@ -54,7 +52,7 @@ static u64 look_ns(const struct bench_config *config)
 
 static void report_wakeups(const char *variant, u32 nr, u64 wakeups, u64 ns)
 {
-	bench_sample(SUITE, variant, "twheel", "per_second", nr, "per_second",
+	bench_sample(variant, "twheel", "per_second", nr, "per_second",
 		     div64_u64(wakeups * 1000 * NSEC_PER_SEC, ns));
 }
 
@@ -85,7 +83,7 @@ static void churn(struct twheel *wheel, struct twheel_timer *timer,
 		ns = ktime_get_ns() - begin;
 	} while (ns < look_ns(config));
 	report_wakeups("churn", 1, wakeups_of(wheel) - before, ns);
-	bench_sample(SUITE, "churn", "twheel", "fired", 1, "count", fired * 1000);
+	bench_sample("churn", "twheel", "fired", 1, "count", fired * 1000);
 	twheel_timer_cancel_sync(timer);
 }
 
