@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Suite irqs_off: the longest stretch with interrupts off while the given number of timers or
- * operations is under way: that of the module, and that of the kernel at the same time, see
- * irqs_probe.c. This takes an exact clock.
+ * operations is under way, see irqs_probe.c. This takes an exact clock.
  *
  *	cascade		all timers move down three levels together and fire at one tick. The
  *			wheel has a tick of about 1 us and 64 slots per level:

@@ -11,7 +11,7 @@
  * stretches with a tick of the kernel in them, and those that end in the idle task. A stretch
  * belongs to the module if interrupts were enabled by a function of twheel.ko or by one that it
  * called directly, such as spin_unlock_irq(). Other stretches are those of the kernel, for example
- * of its memory allocator.
+ * of its memory allocator, and are not reported.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -50,20 +50,18 @@ struct stretch {
  * @random: state of the generator of the periods
  * @ticks: jiffies at the previous interrupt
  * @saved: the previous interrupt has saved a call chain
- * @nr: number of recorded interrupts
  * @least: smallest lateness
  * @module: longest stretch of the module
- * @kernel: longest one of the kernel
+ * @kernel: lateness of the longest one of the kernel
  */
 static struct irqs_probe {
 	struct hrtimer		timer;
 	struct rnd_state	random;
 	unsigned long		ticks;
 	bool			saved;
-	u64			nr;
 	u64			least;
 	struct stretch		module;
-	struct stretch		kernel;
+	u64			kernel;
 } probe;
 
 /* Leave out the functions of the interrupt. */
@@ -95,17 +93,17 @@ static bool is_of_module(const unsigned long *stack)
 
 static void record(u64 late)
 {
-	struct stretch stretch = { .late = late }, *longest;
+	struct stretch stretch = { .late = late };
 
-	probe.nr++;
 	probe.least = min(probe.least, late);
-	if (late <= min(probe.module.late, probe.kernel.late))
+	if (late <= min(probe.module.late, probe.kernel))
 		return;
 	probe.saved = true;
 	save_stack(stretch.stack);
-	longest = is_of_module(stretch.stack) ? &probe.module : &probe.kernel;
-	if (late > longest->late)
-		*longest = stretch;
+	if (!is_of_module(stretch.stack))
+		probe.kernel = max(probe.kernel, late);
+	else if (late > probe.module.late)
+		probe.module = stretch;
 }
 
 static enum hrtimer_restart probe_fire(struct hrtimer *timer)
@@ -144,24 +142,19 @@ void irqs_probe_stop(void)
 	hrtimer_cancel(&probe.timer);
 }
 
-static void report(const char *name, const char *of, u64 pending, const struct stretch *longest)
-{
-	unsigned int i;
-
-	if (!longest->late)
-		return;
-	bench_sample_ns(name, of, "longest", pending, longest->late - probe.least, 1);
-	for (i = 0; i < SHOWN && longest->stack[i]; i++)
-		pr_info("#	%pS\n", (void *)longest->stack[i]);
-}
-
 /**
- * irqs_probe_report - report the longest stretches, and where they ended
+ * irqs_probe_report - report the longest stretch of the module, and where it ended
  * @name: name of the load
  * @pending: its size
  */
 void irqs_probe_report(const char *name, u64 pending)
 {
-	report(name, "twheel", pending, &probe.module);
-	report(name, "kernel", pending, &probe.kernel);
+	const struct stretch *longest = &probe.module;
+	unsigned int i;
+
+	if (!longest->late)
+		return;
+	bench_sample_ns(name, "twheel", "longest", pending, longest->late - probe.least, 1);
+	for (i = 0; i < SHOWN && longest->stack[i]; i++)
+		pr_info("#	%pS\n", (void *)longest->stack[i]);
 }
