@@ -45,6 +45,14 @@ check()
 	fi
 }
 
+# has PATTERN...: each extended pattern matches a line of the file $out.
+has()
+{
+	for pattern; do
+		grep -Eq "$pattern" "$out" || { cat "$out"; echo "no line: $pattern"; return 1; }
+	done
+}
+
 # expires COMMAND...: its operation expires.
 expires()
 {
