@@ -180,10 +180,6 @@ static int late_run(const struct bench_config *config)
 	unsigned int seconds = config->quick ? SECONDS_QUICK : SECONDS;
 	int err;
 
-	if (!ops_fit(config->nr, KEYS)) {
-		bench_skip(VARIANT, "twheel_op", "all", config->nr, "no-memory");
-		return 0;
-	}
 	run.config = config;
 	run.total = seconds * (NSEC_PER_SEC / INTERVAL_NS);
 	err = late_alloc(&run.late, run.total) ?:

@@ -123,10 +123,6 @@ static int memory_of(const struct bench_config *config, const char *variant, uns
 	u32 nr = max(config->nr, NR_MIN);
 	int err;
 
-	if (!ops_fit(nr, nr_keys)) {
-		bench_skip(variant, OF, "bytes", nr, "no-memory");
-		return 0;
-	}
 	slab_settle();
 	err = ops_start(nr_keys, config->seed);
 	return err ?: ops_stop(measure(variant, nr));

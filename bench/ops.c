@@ -13,19 +13,12 @@
  * one after the other.
  */
 #include <linux/err.h>
-#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
 #include "bench.h"
 #include "ops.h"
-
-/*
- * Approximate memory per key, including its slot in a hash table that has just grown.
- * Used only to estimate the memory required.
- */
-#define KEY_BYTES	112
 
 struct bench_ops bench_ops;
 
@@ -159,20 +152,6 @@ int ops_add_custom(const struct twheel_op_ops *ops, const struct twheel_watch_sp
 u64 ops_far_deadline(void)
 {
 	return twheel_deadline(bench_between(&bench_ops.random, OPS_FAR_MIN_NS, OPS_FAR_MAX_NS));
-}
-
-/**
- * ops_fit - check the available memory
- * @nr: number of operations
- * @nr_keys: number of keys of each operation, watched by no other
- *
- * Return: true if the operations fit.
- */
-bool ops_fit(u64 nr, unsigned int nr_keys)
-{
-	u64 each = sizeof(struct bench_op) + nr_keys * (sizeof(struct twheel_watch) + KEY_BYTES);
-
-	return nr * each < (u64)si_mem_available() << PAGE_SHIFT;
 }
 
 /**

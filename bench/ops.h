@@ -65,7 +65,6 @@ struct bench_ops {
 /* The module runs one suite at a time. */
 extern struct bench_ops bench_ops;
 
-bool ops_fit(u64 nr, unsigned int nr_keys);
 int ops_start(unsigned int nr_keys, u64 seed);
 int ops_stop(int err);
 int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 deadline);

@@ -324,10 +324,6 @@ static int unique_keys(const char *variant, unsigned int nr_keys)
 
 	if (!bench_wanted("twheel", variant))
 		return 0;
-	if (!ops_fit(config->nr + config->nr / BLOCK_PART, nr_keys)) {
-		bench_skip(variant, "twheel", "all", config->nr, "no-memory");
-		return 0;
-	}
 	run.variant = variant;
 	run.ahead_ns = due_at_once() * AHEAD_NS;
 	run.at = 0;

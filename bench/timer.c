@@ -278,17 +278,6 @@ static int contender_run(const struct timer_contender *contender,
 	return err ?: timer_expire(contender, config, rep);
 }
 
-static int contender_turn(unsigned int i, const struct bench_config *config, unsigned int rep)
-{
-	const struct timer_contender *contender = timer_contenders[i];
-
-	if (!timer_set_fits(contender, config->nr + block_of(config->nr))) {
-		bench_skip("-", contender->name, "-", config->nr, "not-enough-memory");
-		return 0;
-	}
-	return contender_run(contender, config, rep);
-}
-
 /**
  * timer_suite - run the suite
  * @config: configuration
@@ -303,7 +292,8 @@ int timer_suite(const struct bench_config *config)
 	for (rep = 0; rep < config->reps; rep++) {
 		bench_repetition(rep);
 		for (i = 0; i < TIMER_CONTENDERS && !err; i++)
-			err = contender_turn(bench_turn(rep, i, TIMER_CONTENDERS), config, rep);
+			err = contender_run(timer_contenders[bench_turn(rep, i, TIMER_CONTENDERS)],
+					    config, rep);
 	}
 	return err;
 }

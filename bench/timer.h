@@ -124,7 +124,6 @@ int timer_set_make(struct timer_set *set, const struct timer_contender *contende
 		   u32 block, u64 seed);
 void timer_set_init(struct timer_set *set, bool held);
 void timer_set_free(struct timer_set *set);
-bool timer_set_fits(const struct timer_contender *contender, u64 nr);
 void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns);
 void timer_set_shuffle(struct timer_set *set, u32 first, u32 end);
 u64 timer_set_add(struct timer_set *set, u32 from, u32 nr);

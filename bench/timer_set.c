@@ -7,7 +7,6 @@
  * of pointers.
  */
 #include <linux/jiffies.h>
-#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
@@ -31,20 +30,6 @@ void timer_fired_last(void)
 {
 	timer_fired.end_ns = ktime_get_ns();
 	complete(&timer_fired.all);
-}
-
-/**
- * timer_set_fits - check the available memory
- * @contender: the contender
- * @nr: number of timers
- *
- * Return: true if there is enough memory, with a margin.
- */
-bool timer_set_fits(const struct timer_contender *contender, u64 nr)
-{
-	u64 each = contender->size + sizeof(void *) + sizeof(u64);
-
-	return (nr * each >> PAGE_SHIFT) < si_mem_available() / 4 * 3;
 }
 
 static int items_alloc(struct timer_set *set)

@@ -115,16 +115,6 @@ static void parse_options(struct options *options, int argc, char **argv)
 		refuse(argv[optind]);
 }
 
-static void write_limit(const char *path, unsigned int limit)
-{
-	FILE *file = fopen(path, "we");
-
-	if (!file)
-		return;
-	fprintf(file, "%u\n", limit);
-	fclose(file);
-}
-
 /* Raise a limit as far as permitted. Contenders that need more are skipped. */
 static void raise_limit(int which, rlim_t limit)
 {
@@ -141,8 +131,6 @@ static void raise_limits(const struct options *options)
 	/* Some more for other files. */
 	unsigned int most = options->pending + 100;
 
-	if (most > 1048576)
-		write_limit("/proc/sys/fs/nr_open", most);
 	raise_limit(RLIMIT_NOFILE, most);
 	/* Deleted timers count until RCU has freed them. */
 	raise_limit(RLIMIT_SIGPENDING, 4 * most);
