@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "errors.h"
 #include "keys.h"
 #include "options.h"
 #include "order.h"
@@ -80,12 +79,20 @@ static bool take_key(const char *text, void *to)
 	return parse_key(text, &option->key);
 }
 
+/* Greater than every errno that has a name. */
+#define MAX_ERROR	256
+
 static bool take_error(const char *text, void *to)
 {
-	int error = error_number(text);
+	for (int error = 1; error < MAX_ERROR; error++) {
+		const char *name = strerrorname_np(error);
 
-	*(int *)to = error;
-	return error;
+		if (!name || strcmp(text, name))
+			continue;
+		*(int *)to = error;
+		return true;
+	}
+	return false;
 }
 
 /* @verb: "completed" or "cancelled" */
@@ -184,7 +191,7 @@ enum outcome complete_command(struct command_line *line)
 	const struct option_spec specs[] = {
 		{ "all", NULL, &all, NULL },
 		{ "value", take_number, &value, NUMBER_EXPECTED },
-		{ "error", take_error, &error, ERROR_EXPECTED },
+		{ "error", take_error, &error, "the name of an error such as EINVAL" },
 		{ }
 	};
 	__u64 id = 0;

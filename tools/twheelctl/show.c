@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "errors.h"
 #include "outcome.h"
 #include "output.h"
 #include "show.h"
@@ -52,6 +52,11 @@ json_t *json_digits(__u64 number)
 json_t *json_deadline(__u64 deadline)
 {
 	return deadline > INT64_MAX ? json_null() : json_digits(deadline);
+}
+
+static const char *error_name(int error)
+{
+	return strerrorname_np(error) ?: "an unknown error";
 }
 
 static const char *reason_name(__u32 reason)
