@@ -184,13 +184,21 @@ static void advise_group(const char *path)
 			node.st_gid);
 }
 
+static enum outcome not_loaded(const char *path)
+{
+	fprintf(stderr, "twheelctl: %s: %s\n", path, access("/sys/module/twheel", F_OK) ?
+		"the module is not loaded: modprobe twheel, or insmod twheel.ko" :
+		"the module is loaded, but the node is hidden from this process, or of an earlier purgatory: see the settings of its service or container, and restart the service or create the container anew");
+	return OUTCOME_DEVICE;
+}
+
 /* @purgatory: NULL for /dev/twheel and /dev/twheel-control */
 static enum outcome node_failure(const char *path, const char *purgatory)
 {
 	enum outcome outcome;
 	int error = errno;
 
-	if (device_missing(error)) {
+	if (error == ENOENT || error == ENXIO || error == ENODEV) {
 		if (purgatory && !access(TWHEEL_DEVICE, F_OK))
 			return no_purgatory(purgatory);
 		return not_loaded(path);

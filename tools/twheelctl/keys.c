@@ -17,10 +17,12 @@ bool parse_key(const char *text, struct twheel_key *key)
 const char *parse_watch_spec(const char *text, struct twheel_watch_spec *spec)
 {
 	const char *star = strchr(text, '*');
-	char *key = must_strdup(text);
+	size_t size = strlen(text) + 1;
+	char *key = must_realloc(NULL, size, 1);
 	__u64 need = 1;
 	bool ok;
 
+	memcpy(key, text, size);
 	*spec = (struct twheel_watch_spec){ };
 	if (star)
 		key[star - text] = 0;
