@@ -316,12 +316,6 @@ static int measure(const struct load *load, const struct bench_config *config)
 	return 0;
 }
 
-/**
- * irqs_off_suite - run the suite
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
 int irqs_off_suite(const struct bench_config *config)
 {
 	unsigned int rep, i;

@@ -175,11 +175,15 @@ static int measure_all(void)
 	return err;
 }
 
-static int late_run(const struct bench_config *config)
+int late_op_suite(const struct bench_config *config)
 {
 	unsigned int seconds = config->quick ? SECONDS_QUICK : SECONDS;
+	struct twheel *wheel = twheel_system();
 	int err;
 
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	bench_sample(VARIANT, "twheel_op", "tick", config->nr, "us", twheel_tick_ns(wheel));
 	run.config = config;
 	run.total = seconds * (NSEC_PER_SEC / INTERVAL_NS);
 	err = late_alloc(&run.late, run.total) ?:
@@ -190,20 +194,4 @@ static int late_run(const struct bench_config *config)
 	late_free(&run.late);
 	late_free(&run.wakeups);
 	return err;
-}
-
-/**
- * late_op_suite - run the suite
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
-int late_op_suite(const struct bench_config *config)
-{
-	struct twheel *wheel = twheel_system();
-
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	bench_sample(VARIANT, "twheel_op", "tick", config->nr, "us", twheel_tick_ns(wheel));
-	return late_run(config);
 }

@@ -108,11 +108,6 @@ int late_wakeups_start(struct late *late)
 	return PTR_ERR_OR_ZERO(task);
 }
 
-/**
- * late_wakeups_stop - stop the recording
- *
- * Return: 0 or a negative error number.
- */
 int late_wakeups_stop(void)
 {
 	return kthread_stop(task);

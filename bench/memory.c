@@ -128,12 +128,6 @@ static int memory_of(const struct bench_config *config, const char *variant, uns
 	return err ?: ops_stop(measure(variant, nr));
 }
 
-/**
- * memory_suite - run the suite
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
 int memory_suite(const struct bench_config *config)
 {
 	unsigned int rep, i;

@@ -276,12 +276,6 @@ static int measure_job(struct late_timer *late, const struct bench_config *confi
 	return err;
 }
 
-/**
- * peers_suite - run the suite
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
 int peers_suite(const struct bench_config *config)
 {
 	struct late_timer *late;

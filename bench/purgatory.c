@@ -338,12 +338,6 @@ static int unique_keys(const char *variant, unsigned int nr_keys)
 	return err;
 }
 
-/**
- * purgatory_suite - run the suite
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
 int purgatory_suite(const struct bench_config *config)
 {
 	run.config = config;

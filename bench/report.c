@@ -33,10 +33,6 @@ void bench_report(const char *name, bool exact, const char *only)
 	wanted = only;
 }
 
-/**
- * bench_repetition - start a repetition
- * @rep: its number
- */
 void bench_repetition(unsigned int rep)
 {
 	discarding = discarded && !rep;

@@ -278,12 +278,6 @@ static int contender_run(const struct timer_contender *contender,
 	return err ?: timer_expire(contender, config, rep);
 }
 
-/**
- * timer_suite - run the suite
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
 int timer_suite(const struct bench_config *config)
 {
 	unsigned int rep, i;

@@ -150,12 +150,6 @@ static int many_run(const struct bench_config *config)
 	return err;
 }
 
-/**
- * wakeups_suite - run the suite
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
 int wakeups_suite(const struct bench_config *config)
 {
 	unsigned int rep;
