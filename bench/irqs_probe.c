@@ -122,10 +122,7 @@ static enum hrtimer_restart probe_fire(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/**
- * irqs_probe_start - start the probe on this CPU
- * @seed: seed of its periods
- */
+/* Start the probe on this CPU. */
 void irqs_probe_start(u64 seed)
 {
 	probe = (struct irqs_probe){ .least = U64_MAX, .ticks = jiffies };
@@ -142,11 +139,7 @@ void irqs_probe_stop(void)
 	hrtimer_cancel(&probe.timer);
 }
 
-/**
- * irqs_probe_report - report the longest stretch of the module, and where it ended
- * @name: name of the load
- * @pending: its size
- */
+/* Report the longest stretch of the module, and where it ended. */
 void irqs_probe_report(const char *name, u64 pending)
 {
 	const struct stretch *longest = &probe.module;

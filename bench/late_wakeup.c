@@ -47,14 +47,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/**
- * late_report - report the recorded values and reset the record
- * @late: the record
- * @variant: the case
- * @of: the contender
- * @prefix: prefix of the names p50, p99 and max
- * @pending: number of pending items
- */
+/* Report the recorded values, with a prefix of p50, p99 and max, and reset the record. */
 void late_report(struct late *late, const char *variant, const char *of, const char *prefix,
 		 u64 pending)
 {
@@ -96,12 +89,6 @@ static int wakeups(void *data)
 	return 0;
 }
 
-/**
- * late_wakeups_start - start to record the lateness of a thread woken by an hrtimer
- * @late: the record
- *
- * Return: 0 or a negative error number.
- */
 int late_wakeups_start(struct late *late)
 {
 	task = kthread_run(wakeups, late, "twheel_wakeup");

@@ -43,13 +43,7 @@ static s64 zone_cached(const struct zone *zone)
 	return nr;
 }
 
-/**
- * ops_pages_unused - free pages, including those on the per-CPU lists
- *
- * Replaced hash tables leave hundreds of pages on these lists.
- *
- * Return: number of pages.
- */
+/* Free pages, with those on the per-CPU lists: replaced hash tables leave hundreds there. */
 s64 ops_pages_unused(void)
 {
 	s64 nr = global_zone_page_state(NR_FREE_PAGES);

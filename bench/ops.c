@@ -65,10 +65,6 @@ static void op_ended(struct twheel_op *op)
 		ops_expired();
 }
 
-/**
- * ops_release - release callback of the operations
- * @op: the operation
- */
 void ops_release(struct twheel_op *op)
 {
 	kmem_cache_free(bench_ops.cache, container_of(op, struct bench_op, op));
@@ -111,14 +107,7 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks,
 	return err;
 }
 
-/**
- * ops_add - add an operation that ends as expected
- * @op: set to the operation before it is added; may be NULL
- * @specs: its keys
- * @deadline: its deadline
- *
- * Return: 0 or a negative error number.
- */
+/* Add an operation that ends as expected. @op is set before it is added, unless NULL. */
 int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 deadline)
 {
 	int err = op_add(op, &op_ops, specs, deadline);
@@ -127,14 +116,7 @@ int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 dea
 	return err;
 }
 
-/**
- * ops_add_custom - add an operation with callbacks of the suite
- * @ops: the callbacks; release has to be ops_release()
- * @specs: its keys
- * @deadline: its deadline
- *
- * Return: 0 or a negative error number.
- */
+/* Add an operation with callbacks of the suite; release has to be ops_release(). */
 int ops_add_custom(const struct twheel_op_ops *ops, const struct twheel_watch_spec *specs,
 		   u64 deadline)
 {
@@ -144,23 +126,13 @@ int ops_add_custom(const struct twheel_op_ops *ops, const struct twheel_watch_sp
 	return err;
 }
 
-/**
- * ops_far_deadline - random deadline after the end of the run
- *
- * Return: the deadline.
- */
+/* A random deadline after the end of the run. */
 u64 ops_far_deadline(void)
 {
 	return twheel_deadline(bench_between(&bench_ops.random, OPS_FAR_MIN_NS, OPS_FAR_MAX_NS));
 }
 
-/**
- * ops_start - set up a run
- * @nr_keys: number of keys of each operation
- * @seed: seed of the deadlines
- *
- * Return: 0 or a negative error number. On error, ops_stop() must not be called.
- */
+/* Set up a run. On error, ops_stop() must not be called. */
 int ops_start(unsigned int nr_keys, u64 seed)
 {
 	const struct twheel_purgatory_config config = {
@@ -209,12 +181,7 @@ static int ops_check(u32 drained, u64 before)
 			     stats.added, ended, stats.pending, stats.keys);
 }
 
-/**
- * ops_stop - finish a run
- * @err: result of the run so far
- *
- * Return: @err, or else -EIO if an operation was lost, early, or ended twice.
- */
+/* Return: @err, or else -EIO if an operation was lost, early, or ended twice. */
 int ops_stop(int err)
 {
 	struct bench_ops *ops = &bench_ops;

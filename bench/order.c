@@ -14,26 +14,13 @@
 /* Items to process before rescheduling. */
 #define CHUNK	65536
 
-/**
- * bench_between - random number of a range
- * @random: state of the generator
- * @from: lower limit
- * @to: upper limit, exclusive; must be greater than @from
- *
- * The resolution is 2^-32 of the range.
- */
+/* A random number from @from to @to - 1; the resolution is 2^-32 of the range. */
 u64 bench_between(struct rnd_state *random, u64 from, u64 to)
 {
 	return from + mul_u64_u32_shr(to - from, prandom_u32_state(random), 32);
 }
 
-/**
- * bench_order - random permutation of 0 to nr - 1
- * @nr: length
- * @random: state of the generator
- *
- * Return: an array allocated by vmalloc(), or NULL.
- */
+/* A random permutation of 0 to @nr - 1, allocated by vmalloc(), or NULL. */
 u32 *bench_order(u32 nr, struct rnd_state *random)
 {
 	u32 *order = vmalloc(array_size(nr, sizeof(*order)));

@@ -38,13 +38,7 @@ void bench_repetition(unsigned int rep)
 	discarding = discarded && !rep;
 }
 
-/**
- * bench_wanted - check whether a case is to run
- * @of: the contender
- * @variant: the case
- *
- * Return: true if it is.
- */
+/* Whether a case of a contender is to run. */
 bool bench_wanted(const char *of, const char *variant)
 {
 	const char *at = wanted;
@@ -82,15 +76,7 @@ void bench_sample(const char *variant, const char *of, const char *figure, u64 p
 		suite, variant, of, figure, pending, unit, whole, fraction);
 }
 
-/**
- * bench_sample_ns - report the average time of an operation, in ns or instructions
- * @variant: as in bench_sample()
- * @of: as in bench_sample()
- * @figure: the operation
- * @pending: as in bench_sample()
- * @ns: total time of all operations
- * @nr: number of operations; without any, nothing is reported
- */
+/* Report the average time of @nr operations, in ns or instructions; nothing without any. */
 void bench_sample_ns(const char *variant, const char *of, const char *figure, u64 pending, u64 ns,
 		     u64 nr)
 {
@@ -98,14 +84,7 @@ void bench_sample_ns(const char *variant, const char *of, const char *figure, u6
 		bench_sample(variant, of, figure, pending, time_unit, div64_u64(ns * 1000, nr));
 }
 
-/**
- * bench_skip - report that a figure is not measured
- * @variant: as in bench_sample()
- * @of: as in bench_sample()
- * @figure: as in bench_sample()
- * @pending: as in bench_sample()
- * @reason: the reason, as words-joined-by-dashes
- */
+/* Report that a figure is not measured; @reason is words-joined-by-dashes. */
 void bench_skip(const char *variant, const char *of, const char *figure, u64 pending,
 		const char *reason)
 {
@@ -113,12 +92,7 @@ void bench_skip(const char *variant, const char *of, const char *figure, u64 pen
 		suite, variant, of, figure, pending, reason);
 }
 
-/**
- * bench_failure - report incorrect behaviour
- * @fmt: format as for printk(), without a trailing newline
- *
- * Return: -EIO, as the return value of the suite.
- */
+/* Report incorrect behaviour. Return: -EIO, as the return value of the suite. */
 int bench_failure(const char *fmt, ...)
 {
 	struct va_format vaf;

@@ -200,14 +200,6 @@ static bool spread_wanted(const struct timer_contender *contender,
 	return !config->quick && rep < SPREAD_REPS && config->nr >= SPREAD_MIN;
 }
 
-/**
- * timer_expire - measure the expiry of timers of a contender
- * @contender: the contender
- * @config: configuration
- * @rep: number of the repetition
- *
- * Return: 0 or a negative error number.
- */
 int timer_expire(const struct timer_contender *contender, const struct bench_config *config,
 		 unsigned int rep)
 {

@@ -78,14 +78,7 @@ static int set_alloc(struct timer_set *set)
 	return items_alloc(set);
 }
 
-/**
- * timer_set_shuffle - bring timers into a random order
- * @set: the timers
- * @first: index of the first of them
- * @end: index after the last one
- *
- * Swaps each of them, last one first, with a random one at or before it.
- */
+/* Swap each timer from @first to @end - 1, last one first, with a random one at or before it. */
 void timer_set_shuffle(struct timer_set *set, u32 first, u32 end)
 {
 	u32 i, other;
@@ -98,16 +91,7 @@ void timer_set_shuffle(struct timer_set *set, u32 first, u32 end)
 	}
 }
 
-/**
- * timer_set_make - allocate timers and start the contender
- * @set: the result
- * @contender: the contender
- * @nr: number of timers to keep pending
- * @block: number of other timers
- * @seed: seed of all random numbers
- *
- * Return: 0 or a negative error number.
- */
+/* Allocate timers, of which @nr are to stay pending, and start the contender. */
 int timer_set_make(struct timer_set *set, const struct timer_contender *contender, u32 nr,
 		   u32 block, u64 seed)
 {
@@ -130,11 +114,7 @@ int timer_set_make(struct timer_set *set, const struct timer_contender *contende
 	return 0;
 }
 
-/**
- * timer_set_init - initialise all timers
- * @set: the timers, none of them pending
- * @held: whether the contender will be held
- */
+/* Initialise all timers, none of which is pending. @held: the contender will be held */
 void timer_set_init(struct timer_set *set, bool held)
 {
 	u32 i, total = set->nr + set->block;
@@ -149,10 +129,7 @@ void timer_set_init(struct timer_set *set, bool held)
 	reinit_completion(&timer_fired.all);
 }
 
-/**
- * timer_set_free - stop the contender and free the timers
- * @set: the timers, none of them pending; the last function may still be running
- */
+/* No timer is pending; the last function may still be running. */
 void timer_set_free(struct timer_set *set)
 {
 	if (set->contender->stop)
@@ -160,15 +137,7 @@ void timer_set_free(struct timer_set *set)
 	set_free(set);
 }
 
-/**
- * timer_set_delays - generate random delays
- * @set: the timers
- * @nr: number of timers
- * @from_ns: lower limit
- * @to_ns: upper limit, exclusive
- *
- * Delays in jiffies are increased by one, as in any code that must not be early.
- */
+/* Delays in jiffies are increased by one, as in any code that must not be early. */
 void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns)
 {
 	u64 delay;
@@ -182,14 +151,7 @@ void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns)
 	}
 }
 
-/**
- * timer_set_add - add timers with the generated delays
- * @set: the timers
- * @from: index of the first one
- * @nr: number of timers
- *
- * Return: the duration in ns.
- */
+/* Add timers with the generated delays. Return: the duration in ns. */
 u64 timer_set_add(struct timer_set *set, u32 from, u32 nr)
 {
 	const struct timer_run run = { set->item + from, set->delay, nr };
@@ -199,14 +161,7 @@ u64 timer_set_add(struct timer_set *set, u32 from, u32 nr)
 	return ktime_get_ns() - begin;
 }
 
-/**
- * timer_set_cancel - cancel timers
- * @set: the timers
- * @from: index of the first one
- * @nr: number of timers
- *
- * Return: the duration in ns.
- */
+/* Return: the duration in ns. */
 u64 timer_set_cancel(struct timer_set *set, u32 from, u32 nr)
 {
 	const struct timer_run run = { set->item + from, set->delay, nr };
@@ -216,12 +171,7 @@ u64 timer_set_cancel(struct timer_set *set, u32 from, u32 nr)
 	return ktime_get_ns() - begin;
 }
 
-/**
- * timer_set_check - check that each add led to one call or one cancel
- * @set: the timers, after all of them have been cancelled
- *
- * Return: 0, or -EIO after a message.
- */
+/* Check that each add led to one call or one cancel. All timers have been cancelled. */
 int timer_set_check(struct timer_set *set)
 {
 	const struct timer_run run = { set->item, set->delay, set->nr + set->block };
