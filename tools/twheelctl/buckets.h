@@ -71,12 +71,9 @@ struct bucket_queue {
 	struct bucket *buckets;
 };
 
-/**
- * read_buckets() - read the buckets of all wheels
- * @path: the file in debugfs
- * @list: set to the queues that have timers or buckets; freed by free_buckets()
- * @unknown: set to the number of lines that cannot be parsed
- *
+/*
+ * Reads the queues that have timers or buckets from a file in debugfs. @list is freed by
+ * free_buckets(); @unknown is set to the number of lines that cannot be parsed.
  * Return: number of queues; -1 with errno set if the file cannot be read.
  */
 long read_buckets(const char *path, struct bucket_queue **list, size_t *unknown);

@@ -19,31 +19,19 @@ enum open_mode {
 /* Return: true if the module is loaded; otherwise prints advice. */
 bool device_present(void);
 
-/**
- * open_purgatory() - open the purgatory of a command
- * @line: the command; without a name, a private purgatory is opened
- *
- * Return: a non-blocking descriptor; on failure -1, with the reason printed and
- * line->outcome set.
+/*
+ * Opens the purgatory of a command; without a name, a private one.
+ * Return: a non-blocking descriptor; on failure -1, with the reason printed and line->outcome set.
  */
 int open_purgatory(struct command_line *line);
 
-/**
- * open_named() - open_purgatory() for commands that require a named purgatory
- * @line: the command
- * @mode: required access
- *
- * Return: as open_purgatory().
- */
+/* open_purgatory() for commands that require a named purgatory. */
 int open_named(struct command_line *line, enum open_mode mode);
 
-/**
- * refused() - report a call that failed with errno, with advice
- * @line: the command
- * @message: start of the message
- *
- * Return: OUTCOME_FAILED for an expected error, for example if the operation has
- * ended; OUTCOME_USAGE for arguments that the device rejects; otherwise OUTCOME_DEVICE.
+/*
+ * Reports a call that failed with errno, with advice.
+ * Return: OUTCOME_FAILED for an expected error, for example if the operation has ended;
+ *	OUTCOME_USAGE for arguments that the device rejects; otherwise OUTCOME_DEVICE.
  */
 enum outcome refused(const struct command_line *line, const char *message);
 

@@ -28,11 +28,8 @@ struct watch_list {
 /* Return: false if @text is not a key. */
 bool parse_key(const char *text, struct twheel_key *key);
 
-/**
- * parse_watch_spec() - parse a key and its need, KEY[*NEED]
- * @text: the text
- * @spec: set to the key and its need, which is 1 by default
- *
+/*
+ * Parses a key and its need, KEY[*NEED], which is 1 by default.
  * Return: NULL; or a description of the expected text if @text is invalid.
  */
 const char *parse_watch_spec(const char *text, struct twheel_watch_spec *spec);

@@ -48,21 +48,15 @@ struct named {
 	__u64 counts[NR_NAMED_COUNTS];
 };
 
-/**
- * read_named() - list the named purgatories
- * @class: directory of the device class; PURGATORY_CLASS except in tests
- * @list: set to the purgatories, sorted by name; freed by the caller
- *
+/*
+ * Lists the named purgatories of a device class, PURGATORY_CLASS except in tests, by name. @list is
+ * freed by the caller.
  * Return: number of purgatories.
  */
 size_t read_named(const char *class, struct named **list);
 
-/**
- * drop_hidden() - remove the purgatories whose counts the user may not read
- * @command: for the message on standard error, if there are any
- * @list: the purgatories
- * @nr: their number
- *
+/*
+ * Removes the purgatories whose counts the user may not read, with a message of @command.
  * Return: number of the other ones.
  */
 size_t drop_hidden(const char *command, struct named *list, size_t nr);

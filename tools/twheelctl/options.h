@@ -45,13 +45,9 @@ bool take_time(const char *text, void *to);
 #define NUMBER_EXPECTED		"a whole number"
 #define NUMBER32_EXPECTED	"a whole number up to 4294967295"
 
-/**
- * take_options() - parse the options of a command
- * @line: the command line
- * @specs: the options of the command
- *
- * Return: false if the command must return line->outcome, because the help or an
- * error was printed.
+/*
+ * Parses the options of a command.
+ * Return: false if the command must return line->outcome, because the help or an error was printed.
  */
 bool take_options(struct command_line *line, const struct option_spec *specs);
 

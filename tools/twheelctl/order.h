@@ -20,13 +20,7 @@ struct order {
 	struct watch_list keys;
 };
 
-/**
- * take_order() - parse the arguments of 'twheelctl add'
- * @line: the arguments
- * @order: set to the operation to add
- *
- * Return: as take_options().
- */
+/* Parses the arguments of 'twheelctl add'. Return: as take_options(). */
 bool take_order(struct command_line *line, struct order *order);
 
 /* Return: the name of a clock ID or an enum twheel_condition. */

@@ -27,13 +27,8 @@ int query_others(int fd, struct twheel_query_args *query);
 /* Return: the counts of a purgatory as a JSON object with type @type. */
 json_t *json_query(const char *type, const struct twheel_query_args *query);
 
-/**
- * list_pending() - visit the pending operations of a purgatory
- * @fd: descriptor of the purgatory
- * @max: maximum number of operations
- * @each: called for each operation
- * @context: passed to @each
- *
+/*
+ * Calls @each for the pending operations of a purgatory, up to a number.
  * Return: number of operations; or -1, with errno set.
  */
 long list_pending(int fd, long max,

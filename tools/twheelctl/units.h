@@ -21,32 +21,19 @@
 /* Description of a time for error messages. */
 #define TIME_EXPECTED	"a time such as 250ms (ns, us, ms, s, m, h, d)"
 
-/**
- * parse_count() - parse a decimal number
- * @text: the text, only digits
- * @max: largest valid number
- * @count: set to the number
- *
+/*
+ * Parses a decimal number of digits only, up to @max.
  * Return: false if @text is invalid; @count is unchanged then.
  */
 bool parse_count(const char *text, __u64 max, __u64 *count);
 
-/**
- * parse_time() - parse a time, digits followed by a unit
- * @text: the text, for example 7ns, 10us, 250ms, 5s, 3m, 2h, 1d
- * @ns: set to the time in nanoseconds
- *
+/*
+ * Parses digits followed by a unit: 7ns, 10us, 250ms, 5s, 3m, 2h, 1d.
  * Return: false if @text is invalid or exceeds 2^63 - 1 ns.
  */
 bool parse_time(const char *text, __u64 *ns);
 
-/**
- * format_time() - format a time with a suitable unit: 1.502 s, 3600.000 s, 2 d 03:04:05
- * @buffer: receives the text
- * @ns: the time
- *
- * Return: @buffer.
- */
+/* Formats a time with a suitable unit: 1.502 s, 3600.000 s, 2 d 03:04:05. Return: @buffer. */
 char *format_time(char buffer[TIME_TEXT_SIZE], __u64 ns);
 
 struct timespec to_timespec(__u64 ns);

@@ -68,21 +68,16 @@ struct user {
 /* read_wheels() for the users; a line that cannot be parsed is skipped. */
 size_t read_users(const char *path, struct user **list);
 
-/**
- * parse_wheel() - parse a line of fdinfo
- * @line: the line, with or without its newline
- * @wheel: set to the counts
- *
+/*
+ * Parses a line of fdinfo, with or without its newline.
  * Return: false if the line is of another kind, or lacks a count.
  */
 bool parse_wheel(const char *line, struct wheel *wheel);
 
-/**
- * read_wheels() - read the counts of all wheels
- * @path: the fdinfo of a descriptor of the control node
- * @list: set to the wheels; freed by the caller. Those with the same name and clock are added up.
- * @unknown: set to the number of lines of wheels that cannot be parsed
- *
+/*
+ * Reads the counts of all wheels from the fdinfo of a descriptor of the control node. Those with
+ * the same name and clock are added up. @list is freed by the caller; @unknown is set to the number
+ * of lines of wheels that cannot be parsed.
  * Return: number of entries.
  */
 size_t read_wheels(const char *path, struct wheel **list, size_t *unknown);

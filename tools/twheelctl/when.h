@@ -27,12 +27,9 @@ struct when_options {
 	bool never;
 };
 
-/**
- * parse_point() - parse a point in time
- * @text: @SECONDS since 1970, a date as in [@]2026-12-01T03:00[:05][Z|+01:00], in the
- *	local time zone by default, or a reading of the operation's clock such as 500s
- * @point: set to the point in time
- *
+/*
+ * Parses a point in time: @SECONDS since 1970, a date as in [@]2026-12-01T03:00[:05][Z|+01:00], in
+ * the local time zone by default, or a reading of the operation's clock such as 500s.
  * Return: false if @text is invalid or out of range.
  */
 bool parse_point(const char *text, struct point *point);
