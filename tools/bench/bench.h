@@ -124,7 +124,6 @@ extern const struct contender uring_large_batch;
  * @operations: number of operations per figure
  * @budget_ns: time limit per figure
  * @only: names of the selected contenders, or NULL for all
- * @exact: the clock counts instructions: report them, and discard a first repetition
  * @memory: measure memory as well
  * @neighbours: measure the lateness beside another user instead
  */
@@ -134,7 +133,6 @@ struct options {
 	unsigned int	operations;
 	uint64_t	budget_ns;
 	const char	*only;
-	bool		exact;
 	bool		memory;
 	bool		neighbours;
 };

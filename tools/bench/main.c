@@ -55,13 +55,6 @@ static void set_quick(struct options *options)
 	options->memory = false;
 }
 
-static void set_exact_clock(struct options *options)
-{
-	options->exact = true;
-	options->budget_ns = 100 * NSEC_PER_MSEC;
-	set_exact();
-}
-
 static void parse_one(struct options *options, int code)
 {
 	switch (code) {
@@ -75,7 +68,8 @@ static void parse_one(struct options *options, int code)
 		options->only = optarg;
 		break;
 	case 'e':
-		set_exact_clock(options);
+		options->budget_ns = 100 * NSEC_PER_MSEC;
+		set_exact();
 		break;
 	case 'm':
 		options->memory = false;
@@ -173,7 +167,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	raise_limits(&options);
 	pin_to_cpu();
-	if (options.exact)
+	if (is_exact())
 		yield_to_kernel();
 	if (options.neighbours) {
 		set_suite("neighbours");
