@@ -113,15 +113,6 @@ proctype canceller()
 	atomic { put(); busy-- }
 }
 
-proctype reaper()
-{
-	LOCALS;
-
-end:	do
-	:: atomic { pop() } expired()
-	od
-}
-
 init {
 	LOCALS;
 

@@ -204,15 +204,6 @@ proctype canceller()
 	atomic { put(); busy-- }
 }
 
-proctype reaper()
-{
-	LOCALS;
-
-end:	do
-	:: atomic { pop() } expired()
-	od
-}
-
 inline drain()
 {
 	atomic { draining = true }

@@ -161,15 +161,6 @@ proctype signaller(byte key)
 	busy--
 }
 
-proctype reaper()
-{
-	LOCALS;
-
-end:	do
-	:: atomic { pop() } expired()
-	od
-}
-
 init {
 	LOCALS;
 
