@@ -130,7 +130,7 @@ static void generate_init(const struct model_sequence *sequence, struct model_op
 		op->flags = random_below(random, 2) ? TWHEEL_TIMER_CANCEL_ON_SET : 0;
 }
 
-/* Sometimes no period, the longest one, which reaches past the end of the clock, or a longer one. */
+/* Sometimes no period, the longest one, which passes the end of the clock, or a longer one. */
 static u64 random_period(const struct model_sequence *sequence, struct rnd_state *random)
 {
 	switch (random_below(random, 20)) {
