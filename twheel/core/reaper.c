@@ -275,19 +275,19 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 
 /*
  * Allocate a level that an add could not, without waiting: due timers must not depend on reclaim.
- * One level in each turn; a node that is still too far marks the wheel as starved again.
+ * One level in each turn; a node that is still too far marks the wheel again.
  */
 static void reap_add_level(struct twheel_shard *shard, struct twheel_wheel *wheel)
 	__must_hold(&shard->lock)
 {
 	struct twheel_level *level;
 
-	if (!wheel->starved)
+	if (!wheel->lacks_level)
 		return;
 	spin_unlock_irq(&shard->lock);
 	level = twheel_level_alloc(wheel, GFP_NOWAIT | __GFP_NOWARN | shard->account);
 	spin_lock_irq(&shard->lock);
-	if (level && wheel->starved)
+	if (level && wheel->lacks_level)
 		twheel_wheel_grow(wheel, level);
 	else
 		twheel_level_free(level);
@@ -452,9 +452,10 @@ static void alarm_run(struct twheel_shard *shard, unsigned int *budget, unsigned
 	}
 }
 
-static bool base_starved(const struct twheel_base *base)
+static bool base_lacks_level(const struct twheel_base *base)
 {
-	return base->queue.wheel.starved || (base->steps && base->steps->on_set.wheel.starved);
+	return base->queue.wheel.lacks_level ||
+	       (base->steps && base->steps->on_set.wheel.lacks_level);
 }
 
 /* Whether there is work for the reaper, but the shard is asleep. The base advances first. */
@@ -467,7 +468,8 @@ static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now, unsigned int
 		return false;
 	alarm_advance(base, now, &budget);
 	return twheel_queue_ready(&base->queue) || base_expired(base, now) ||
-	       base_expired(inline_base, now) || base_starved(base) || base_starved(inline_base);
+	       base_expired(inline_base, now) || base_lacks_level(base) ||
+	       base_lacks_level(inline_base);
 }
 
 /*

@@ -22,7 +22,7 @@
  *
  * Levels are added on demand. Without memory for another level, a far node goes to the last
  * slot of the top level and is placed again when that expires. This costs a move per turn.
- * The wheel is marked starved, and the reaper retries the allocation.
+ * The wheel is marked, and the reaper retries the allocation.
  *
  * The expiry queue is an rbtree of non-empty buckets, ordered by expiry; the leftmost one
  * is the next expiry. A node is on one list: a bucket, @due (its tick has passed), or @never
@@ -113,7 +113,7 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 	wheel->nr_levels = nr + 1;
 	/* The current tick may be anywhere in its slot. An overflow makes it too small at most. */
 	wheel->reach = wheel->span[nr] * (wheel->slots - 1);
-	wheel->starved = false;
+	wheel->lacks_level = false;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 
@@ -159,7 +159,7 @@ void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 tick_
 	wheel->tick_shift = tick_ns & (tick_ns - 1) ? 0 : ilog2(tick_ns);
 	wheel->slots = slots;
 	wheel->shift = is_power_of_2(slots) ? ilog2(slots) : 0;
-	wheel->starved = false;
+	wheel->lacks_level = false;
 	wheel->rewinds = false;
 	wheel->nr_levels = 0;
 	wheel->reach = 0;
@@ -233,7 +233,7 @@ static noinline struct twheel_bucket *find_by_divisions(struct twheel_wheel *whe
 	bucket = &wheel->level[level]->bucket[index];
 	if (far) {
 		bucket->mixed = true;
-		wheel->starved = true;
+		wheel->lacks_level = true;
 	}
 	return bucket;
 }

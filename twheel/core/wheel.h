@@ -57,7 +57,7 @@ struct twheel_level {
  * @tick_shift: log2 of @tick_ns, 0 if it is not a power of two; immutable
  * @shift: log2 of @slots, 0 if @slots is not a power of two; immutable
  * @nr_levels: number of levels
- * @starved: a node went into the last bucket for lack of a level
+ * @lacks_level: a node went into the last bucket for lack of a level
  * @rewinds: @now may be set back, and the base has steps; immutable
  * @level: each level has slots @slots times as long as the previous one
  * @level_of: lowest level to try for a distance, by the number of its bits; immutable
@@ -71,7 +71,7 @@ struct twheel_wheel {
 	u8			tick_shift;
 	u8			shift;
 	u8			nr_levels;
-	bool			starved;
+	bool			lacks_level;
 	bool			rewinds;
 	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
 	u8			level_of[65];

@@ -57,14 +57,14 @@
  * freed, hence RCU: its section begins before the read of the size, with softirqs disabled. Nodes
  * stay until the end of the table; they are less than a hundredth of it.
  *
- * A table has a bucket for about every three keys. Each link of a key in a crowded bucket looks if
+ * A table has a bucket for about every three keys. Each link of a key in a long bucket looks if
  * it has fewer, and sets the size to which it should grow. From then on each add splits some
  * buckets for each of its keys, see twheel_keys_check(), so growth depends on nobody else. Adds do
  * not wait for each other in this, unless the bucket of their key is half full. A work item
  * shrinks the table if there are far more buckets than keys. It also allocates buckets after a
  * failure; adds try that only from time to time then.
  *
- * Each CPU counts keys in a line of its own. The counts are summed up when a bucket is crowded and
+ * Each CPU counts keys in a line of its own. The counts are summed up when a bucket is long and
  * once in several removals.
  *
  * Segments are charged to the memory cgroup of the purgatory. If there is no memory, keys are
@@ -108,10 +108,10 @@ static_assert(sizeof(struct twheel_key_bucket) == 64 || sizeof(spinlock_t) > siz
 #define BUCKETS_MAX	2
 
 /*
- * Number of keys that make a bucket crowded. With three keys on average, and six in those yet to be
+ * Number of keys that make a bucket long. With three keys on average, and six in those yet to be
  * split, few are; then the counts of all CPUs are read.
  */
-#define CROWDED		8
+#define LONG_BUCKET	8
 
 /* Number of removals on a CPU after which the table may be found to be too large */
 #define REMOVALS	64
@@ -244,7 +244,7 @@ static void bucket_count_added(const struct twheel_key_at *at)
 	unsigned int nr = at->bucket->nr + 1;
 
 	atomic_long_inc(&keys_count(at->keys)->nr);
-	if (likely(nr < CROWDED)) {
+	if (likely(nr < LONG_BUCKET)) {
 		at->bucket->nr = nr;
 		return;
 	}
@@ -257,7 +257,7 @@ static void bucket_count_removed(const struct twheel_key_at *at)
 {
 	struct twheel_keys *keys = at->keys;
 
-	if (likely(at->bucket->nr < CROWDED))
+	if (likely(at->bucket->nr < LONG_BUCKET))
 		at->bucket->nr--;
 	else
 		bucket_set_nr(keys, at->bucket, at->bucket->nr - 1);

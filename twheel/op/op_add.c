@@ -254,7 +254,7 @@ static bool op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 /*
  * Make the operation pending, unless drain has begun or a limit is reached. @holds are the first
  * hold, that of the timer and those of the caller; @state has further bits of the state. Return: 0,
- * -ESHUTDOWN, -ENOSPC, or -EAGAIN if another list may have room.
+ * -ESHUTDOWN, -ENOSPC, or -EAGAIN if another list may have quota.
  */
 static __always_inline int op_park(struct twheel_op *op, const struct twheel_op_args *args,
 				   unsigned int holds, u16 state)
@@ -415,7 +415,7 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	}
 	do {
 		ret = op_try_add(purgatory, op, args);
-	} while (unlikely(ret == -EAGAIN) && twheel_purgatory_gather_room(purgatory));
+	} while (unlikely(ret == -EAGAIN) && twheel_purgatory_reclaim_quota(purgatory));
 	if (likely(ret >= 0))
 		return ret;
 	/* Nothing is left of a failed add. */

@@ -10,9 +10,9 @@
  * several chunks and debugfs. Each operation with holds has one hold of its list. A list
  * starts with a hold, which the first drain drops.
  *
- * The limit on pending operations is divided: purgatory->room, the room of each list, and the
- * pending operations add up to it. A list takes and gives back room in portions. When the
- * purgatory has little room left, lists keep none, and an add that finds none gathers what
+ * The limit on pending operations is divided: purgatory->quota, the quota of each list, and the
+ * pending operations add up to it. A list takes and returns quota in portions. When the
+ * purgatory has little left, lists keep none, and an add that finds none reclaims what
  * they still have. So an add fails only if the limit is reached.
  *
  * twheel_purgatories lists all purgatories for debugfs. twheel/purgatories shows a line of
@@ -127,7 +127,7 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 		return purgatory;
 	purgatory->wheel = wheel;
 	purgatory->max_pending = config->max_pending;
-	atomic_set(&purgatory->room, config->max_pending);
+	atomic_set(&purgatory->quota, config->max_pending);
 	purgatory->max_watches = config->max_watches;
 	strscpy(purgatory->name, config->name ?: "-", sizeof(purgatory->name));
 	mutex_lock(&twheel_purgatories_lock);

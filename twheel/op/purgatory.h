@@ -22,15 +22,15 @@ struct module;
 #define TWHEEL_PURGATORY_NAME	32
 
 /*
- * Number of operations for which a list takes room from the purgatory at a time, so that CPUs
- * rarely write to the same counter. A list keeps room for at most twice as many.
+ * Number of operations for which a list takes quota from the purgatory at a time, so that CPUs
+ * rarely write to the same counter. A list keeps a quota of at most twice as many.
  */
 #define TWHEEL_PORTION		32U
 
 /**
  * struct twheel_op_list - a part of the pending operations of a purgatory
  * @lock: protects all members except @holds; taken inside of op->lock
- * @room: number of operations that may be added before the list needs more room; also read
+ * @quota: number of operations that may be added before the list needs more quota; also read
  *	without the lock
  * @holds: operations with a hold, in @ops or ended, and one until the purgatory is drained
  * @ops: the pending operations
@@ -45,7 +45,7 @@ struct module;
  */
 struct twheel_op_list {
 	spinlock_t		lock;	/* inside of an op's */
-	u32			room;
+	u32			quota;
 	refcount_t		holds;
 	struct list_head	ops;
 	struct list_head	iters;
@@ -64,7 +64,7 @@ struct twheel_op_list {
  * @max_pending: limit on pending operations; immutable
  * @max_watches: limit on their watches, 0 for none; immutable
  * @nr_lists: number of lists, a power of two; immutable
- * @room: number of operations that may be added, apart from the room of the lists
+ * @quota: number of operations that may be added, apart from the quota of the lists
  * @watches: number of watches, counted only with @max_watches
  * @rejected: number of calls refused by a limit
  * @holds: users that the end of the purgatory waits for, and the lists with @holds
@@ -82,7 +82,7 @@ struct twheel_purgatory {
 	u32			max_watches;
 	unsigned int		nr_lists;
 	/* Written by all CPUs; apart from the members above. */
-	atomic_t		room ____cacheline_aligned_in_smp;
+	atomic_t		quota ____cacheline_aligned_in_smp;
 	atomic_t		watches;
 	atomic64_t		rejected;
 	refcount_t		holds;
@@ -112,39 +112,39 @@ static inline void twheel_purgatory_uncharge_watches(struct twheel_purgatory *pu
 		atomic_sub(nr, &purgatory->watches);
 }
 
-/* Whether the purgatory has so little room that lists must not keep any. */
-static inline bool twheel_room_is_scarce(const struct twheel_purgatory *purgatory, int room)
+/* Whether the purgatory has so little quota that lists must not keep any. */
+static inline bool twheel_quota_is_scarce(const struct twheel_purgatory *purgatory, int quota)
 {
-	return room < (int)(2 * TWHEEL_PORTION * purgatory->nr_lists);
+	return quota < (int)(2 * TWHEEL_PORTION * purgatory->nr_lists);
 }
 
-/* Take one unit of room, or a portion if there is plenty. Return: false if there is none. */
-static inline bool twheel_purgatory_take_room(struct twheel_purgatory *purgatory,
+/* Take a quota of one, or a portion if there is plenty. Return: false if there is none. */
+static inline bool twheel_purgatory_take_quota(struct twheel_purgatory *purgatory,
 					      struct twheel_op_list *list)
 {
-	int nr, room = atomic_read(&purgatory->room);
+	int nr, quota = atomic_read(&purgatory->quota);
 
 	lockdep_assert_held(&list->lock);
 	do {
-		nr = twheel_room_is_scarce(purgatory, room) ? 1 : TWHEEL_PORTION;
-		if (room < nr)
+		nr = twheel_quota_is_scarce(purgatory, quota) ? 1 : TWHEEL_PORTION;
+		if (quota < nr)
 			return false;
-	} while (!atomic_try_cmpxchg(&purgatory->room, &room, room - nr));
-	WRITE_ONCE(list->room, list->room + nr);
+	} while (!atomic_try_cmpxchg(&purgatory->quota, &quota, quota - nr));
+	WRITE_ONCE(list->quota, list->quota + nr);
 	return true;
 }
 
-/* Give back room of a list. */
-static inline void twheel_purgatory_give_room(struct twheel_purgatory *purgatory,
+/* Return quota of a list. */
+static inline void twheel_purgatory_return_quota(struct twheel_purgatory *purgatory,
 					      struct twheel_op_list *list, u32 nr)
 {
 	lockdep_assert_held(&list->lock);
-	WRITE_ONCE(list->room, list->room - nr);
-	atomic_add(nr, &purgatory->room);
+	WRITE_ONCE(list->quota, list->quota - nr);
+	atomic_add(nr, &purgatory->quota);
 }
 
-/* Take the room of all lists, for an add that found none. Return: whether there was any. */
-static inline bool twheel_purgatory_gather_room(struct twheel_purgatory *purgatory)
+/* Reclaim unused quota from all lists, for an add that found none. Return: whether any was. */
+static inline bool twheel_purgatory_reclaim_quota(struct twheel_purgatory *purgatory)
 {
 	struct twheel_op_list *list;
 	bool found = false;
@@ -152,25 +152,25 @@ static inline bool twheel_purgatory_gather_room(struct twheel_purgatory *purgato
 
 	for (i = 0; i < purgatory->nr_lists; i++) {
 		list = &purgatory->list[i];
-		/* A hint: room that another CPU gives back just now may be missed. */
-		if (!READ_ONCE(list->room))
+		/* A hint: quota that another CPU returns just now may be missed. */
+		if (!READ_ONCE(list->quota))
 			continue;
 		spin_lock_bh(&list->lock);
-		found |= list->room;
-		twheel_purgatory_give_room(purgatory, list, list->room);
+		found |= list->quota;
+		twheel_purgatory_return_quota(purgatory, list, list->quota);
 		spin_unlock_bh(&list->lock);
 	}
 	return found;
 }
 
-/* Charge an operation. Return: false if the list has no room and gets none. */
+/* Charge an operation. Return: false if the list has no quota and gets none. */
 static inline bool twheel_purgatory_charge(struct twheel_purgatory *purgatory,
 					   struct twheel_op_list *list)
 {
 	lockdep_assert_held(&list->lock);
-	if (unlikely(!list->room) && !twheel_purgatory_take_room(purgatory, list))
+	if (unlikely(!list->quota) && !twheel_purgatory_take_quota(purgatory, list))
 		return false;
-	WRITE_ONCE(list->room, list->room - 1);
+	WRITE_ONCE(list->quota, list->quota - 1);
 	return true;
 }
 
@@ -178,11 +178,11 @@ static inline void twheel_purgatory_uncharge(struct twheel_purgatory *purgatory,
 					     struct twheel_op_list *list)
 {
 	lockdep_assert_held(&list->lock);
-	WRITE_ONCE(list->room, list->room + 1);
-	if (unlikely(twheel_room_is_scarce(purgatory, atomic_read(&purgatory->room))))
-		twheel_purgatory_give_room(purgatory, list, list->room);
-	else if (unlikely(list->room > 2 * TWHEEL_PORTION))
-		twheel_purgatory_give_room(purgatory, list, TWHEEL_PORTION);
+	WRITE_ONCE(list->quota, list->quota + 1);
+	if (unlikely(twheel_quota_is_scarce(purgatory, atomic_read(&purgatory->quota))))
+		twheel_purgatory_return_quota(purgatory, list, list->quota);
+	else if (unlikely(list->quota > 2 * TWHEEL_PORTION))
+		twheel_purgatory_return_quota(purgatory, list, TWHEEL_PORTION);
 }
 
 /* The caller has a hold, or prevents the end of the purgatory in another way. */
