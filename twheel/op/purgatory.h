@@ -120,7 +120,7 @@ static inline bool twheel_quota_is_scarce(const struct twheel_purgatory *purgato
 
 /* Take a quota of one, or a portion if there is plenty. Return: false if there is none. */
 static inline bool twheel_purgatory_take_quota(struct twheel_purgatory *purgatory,
-					      struct twheel_op_list *list)
+					       struct twheel_op_list *list)
 {
 	int nr, quota = atomic_read(&purgatory->quota);
 
@@ -136,7 +136,7 @@ static inline bool twheel_purgatory_take_quota(struct twheel_purgatory *purgator
 
 /* Return quota of a list. */
 static inline void twheel_purgatory_return_quota(struct twheel_purgatory *purgatory,
-					      struct twheel_op_list *list, u32 nr)
+						 struct twheel_op_list *list, u32 nr)
 {
 	lockdep_assert_held(&list->lock);
 	WRITE_ONCE(list->quota, list->quota - nr);
