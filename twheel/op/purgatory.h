@@ -143,7 +143,10 @@ static inline void twheel_purgatory_return_quota(struct twheel_purgatory *purgat
 	atomic_add(nr, &purgatory->quota);
 }
 
-/* Reclaim unused quota from all lists, for an add that found none. Return: whether any was. */
+/*
+ * Reclaim unused quota from all lists, for an add that found none. Return: whether the lists had
+ * any.
+ */
 static inline bool twheel_purgatory_reclaim_quota(struct twheel_purgatory *purgatory)
 {
 	struct twheel_op_list *list;
