@@ -12,8 +12,8 @@ jobs=$(nproc)
 # Objects of unchanged sources come from the cache if ccache is installed, also in a new clone.
 if [ -z "${CCACHE_DIR-}" ] && [ -d /usr/lib/ccache ]; then
 	export PATH=/usr/lib/ccache:$PATH CCACHE_DIR=$cache/ccache CCACHE_MAXSIZE=2G
-	# Debug information of the first clone is as good.
-	export CCACHE_NOHASHDIR=1
+	# Paths are relative to the clone, and debug information of the first one is as good.
+	export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1
 fi
 
 # Progress messages go to stderr, since some scripts return a result on stdout.
