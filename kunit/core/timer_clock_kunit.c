@@ -3,9 +3,9 @@
  * KUnit tests for clocks: wheels that use CLOCK_REALTIME or CLOCK_BOOTTIME, and the
  * effect of setting the wall clock.
  */
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/irqflags.h>
-#include <linux/processor.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 
@@ -121,14 +121,11 @@ static void step_back_between_two_alarms_stops_no_timer(struct kunit *test)
 {
 	static struct timer_probe probes[50], after;
 	unsigned int i, nr_fired = 0;
-	u64 until;
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		add_in(test, &probes[i], TWHEEL_TIMER_INLINE, i * twheel_tick_ns(timer_wheel));
-	until = ktime_get_ns() + (2 + i) * twheel_tick_ns(timer_wheel);
 	local_irq_disable();
-	while (ktime_get_ns() < until)
-		cpu_relax();
+	ndelay((2 + i) * twheel_tick_ns(timer_wheel));
 	local_irq_enable();
 	vtime_sleep(NSEC_PER_USEC);
 	clock_move(test, -60 * (s64)NSEC_PER_SEC);
@@ -166,8 +163,7 @@ static void deadline_in_current_tick_fires_after_step_back(struct kunit *test)
 			add_at(test, &probe[i], i ? TWHEEL_TIMER_INLINE : 0,
 			       (twheel_now(timer_wheel) / tick_ns + 5) * tick_ns + 1 + nr * 1000);
 		preempt_disable();
-		while (twheel_now(timer_wheel) < probe[0].deadline)
-			cpu_relax();
+		ndelay(probe[0].deadline - twheel_now(timer_wheel));
 		clock_move(test, -3600 * (s64)NSEC_PER_SEC);
 		preempt_enable();
 		vtime_sleep(2 * NOTICE_NS);
@@ -184,14 +180,11 @@ static void deadline_in_current_tick_fires_after_step_back(struct kunit *test)
 static void late_notice_fires_no_timer_early(struct kunit *test)
 {
 	static struct timer_probe soon;
-	u64 until;
 
 	add_in(test, &soon, 0, 10 * NSEC_PER_MSEC);
-	until = ktime_get_ns() + 20 * NSEC_PER_MSEC;
 	local_irq_disable();
 	clock_move(test, -3600 * (s64)NSEC_PER_SEC);
-	while (ktime_get_ns() < until)
-		cpu_relax();
+	mdelay(20);
 	local_irq_enable();
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, soon.nr_fired, 0);
@@ -207,8 +200,7 @@ static void passed_deadline_is_not_cancelled(struct kunit *test)
 	add_in(test, &due, TWHEEL_TIMER_CANCEL_ON_SET, 5 * NSEC_PER_MSEC);
 	add_in(test, &ahead, TWHEEL_TIMER_CANCEL_ON_SET,
 	       5 * NSEC_PER_MSEC + 2 * twheel_tick_ns(timer_wheel));
-	while (twheel_now(timer_wheel) < due.deadline)
-		cpu_relax();
+	ndelay(due.deadline - twheel_now(timer_wheel));
 	clock_move(test, 3600 * (s64)NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, due.nr_fired, 1);

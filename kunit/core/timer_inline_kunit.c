@@ -5,7 +5,6 @@
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
-#include <linux/processor.h>
 #include <linux/time64.h>
 
 #include "../stats.h"
@@ -113,7 +112,7 @@ static void other_timers_of_bucket_delay_no_timer(struct kunit *test)
 /* The reaper is kept from running, so the alarm moves the timers of the bucket itself. */
 static void alarm_moves_inline_timers_if_reaper_has_no_cpu(struct kunit *test)
 {
-	u64 span = 64 * twheel_tick_ns(timer_wheel), edge, until;
+	u64 span = 64 * twheel_tick_ns(timer_wheel), edge;
 	static struct timer_probe probes[64];
 	unsigned int i;
 
@@ -122,10 +121,8 @@ static void alarm_moves_inline_timers_if_reaper_has_no_cpu(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		inline_add(&probes[i], edge + (2 + i / 4) * twheel_tick_ns(timer_wheel));
 	vtime_sleep_until(edge - 2 * NSEC_PER_MSEC);
-	until = edge + span / 2;
 	preempt_disable();
-	while (ktime_get_ns() < until)
-		cpu_relax();
+	vtime_busy(edge + span / 2 - ktime_get_ns());
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		expect_inline(test, &probes[i]);
 	preempt_enable();
@@ -135,16 +132,13 @@ static void alarm_moves_inline_timers_if_reaper_has_no_cpu(struct kunit *test)
 static void reaper_without_cpu_does_not_delay_inline_timers(struct kunit *test)
 {
 	static struct timer_probe ordinary, probe;
-	u64 until;
 
 	settle();
 	timer_probe_init(&ordinary);
 	timer_probe_add(&ordinary, 10 * NSEC_PER_MSEC);
 	inline_add(&probe, twheel_deadline(20 * NSEC_PER_MSEC));
-	until = ktime_get_ns() + 40 * NSEC_PER_MSEC;
 	preempt_disable();
-	while (ktime_get_ns() < until)
-		cpu_relax();
+	vtime_busy(40 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, ordinary.nr_fired, 0);
 	preempt_enable();
 	expect_inline(test, &probe);
