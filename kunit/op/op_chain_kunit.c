@@ -3,6 +3,7 @@
  * KUnit tests for operations that end each other in their callbacks: the stack
  * depth is bounded for a chain of any length, and each callback runs once.
  */
+#include <linux/thread_info.h>
 #include <linux/time64.h>
 #include <linux/timer.h>
 
@@ -14,8 +15,8 @@
 #define SECOND	((u64)NSEC_PER_SEC)
 #define CHAIN	1000
 
-/* Upper bound on nested callbacks, for all stack sizes. */
-#define DEEPEST	64
+/* Upper bound on nested callbacks: each one takes 64 bytes or more of half of the stack. */
+#define DEEPEST	(THREAD_SIZE / 2 / 64)
 
 static struct probe *chain[CHAIN];
 static atomic_t next_link;
