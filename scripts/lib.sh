@@ -107,15 +107,15 @@ cross_of()
 	esac
 }
 
-# suite_apt SUITE [ARCHITECTURE]: set the options of apt, in the array apt, for a suite of Debian
-# other than that of this machine, whose configuration stays as it is. The archive of Debian that
-# the machine uses has the other suites, too.
-# Updates the lists of the suite once a day.
+# suite_apt SUITE [ARCHITECTURE]: set the options of apt, in the array apt, and the folder of its
+# lists for a suite of Debian other than that of this machine, whose configuration stays as it is.
+# The archive of Debian that the machine uses has the other suites, too. Updates the lists once a
+# day.
 suite_apt()
 {
 	local arch=${2-amd64} keyring=/usr/share/keyrings/debian-archive-keyring.gpg archive
-	local lists=$cache/apt/$1-$arch
 
+	lists=$cache/apt/$1-$arch
 	apt=(-o Dir::State="$lists" -o Dir::Cache="$lists" -o Dir::Etc::SourceList="$lists/sources"
 		-o Dir::Etc::SourceParts=- -o APT::Architecture=amd64
 		-o "APT::Architectures=amd64,$arch" -o APT::Sandbox::User=root
