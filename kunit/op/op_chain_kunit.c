@@ -20,9 +20,12 @@
 /* Least free part of the stack of a task in a callback: half of it, but for a few frames. */
 #define STACK_LEFT	(THREAD_SIZE / 2 - 1024)
 
+/* Upper bound on nested callbacks on any other stack. */
+#define SOFTIRQ_DEEPEST	4
+
 static struct probe *chain[CHAIN];
 static atomic_t next_link;
-static unsigned int depth, deepest;
+static unsigned int depth, deepest, softirq_deepest;
 static unsigned long least_left;
 
 static void end_next(struct probe *probe)
@@ -31,10 +34,12 @@ static void end_next(struct probe *probe)
 	unsigned long left = (unsigned long)__builtin_frame_address(0) -
 			     (unsigned long)task_stack_page(current);
 
-	/* It is more on the stack of a softirq. */
-	least_left = min(least_left, left);
 	depth++;
 	deepest = max(deepest, depth);
+	if (left < THREAD_SIZE)
+		least_left = min(least_left, left);
+	else
+		softirq_deepest = max(softirq_deepest, depth);
 	if (next < CHAIN)
 		twheel_op_complete(&chain[next]->op, next);
 	depth--;
@@ -49,6 +54,7 @@ static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int fl
 	atomic_set(&next_link, 0);
 	depth = 0;
 	deepest = 0;
+	softirq_deepest = 0;
 	least_left = ULONG_MAX;
 	for (i = 0; i < CHAIN; i++) {
 		chain[i] = probe_new(test);
@@ -72,6 +78,7 @@ static void expect_chain(struct kunit *test)
 	}
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_GT(test, deepest, 1);
+	KUNIT_EXPECT_LE(test, softirq_deepest, SOFTIRQ_DEEPEST);
 	KUNIT_EXPECT_GE(test, least_left, STACK_LEFT);
 }
 
