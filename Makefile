@@ -101,7 +101,7 @@ check-alerts: ## the alert rules of share/ in situations that they are for, on D
 check-exact: ## instructions per operation against bench/exact.txt, and a smoke test of the benchmarks
 check-%:
 	@scripts/install-packages check $(if $(filter long deb deb-trixie alerts,$*),deb) \
-		$(if $(filter long kernels %7.3 trixie rt torture-rt %arm64 armhf,$*),kernels)
+		$(if $(filter long kernels %7.3 7.3-% trixie cloud %rt %arm64 armhf,$*),kernels)
 	@scripts/check $*
 
 #: To run for long

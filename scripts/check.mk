@@ -12,14 +12,10 @@ build = @scripts/timed build $@
 # them.
 warnings := W=1 KCFLAGS=-Werror
 sparse := C=1 CF=-Wsparse-error
-flags-6.1 := $(warnings) $(if $(LONG),$(sparse))
-flags-6.12 := $(warnings) $(sparse)
-flags-7.3 := $(warnings)
-flags-trixie := $(warnings)
-flags-rt := $(warnings)
-flags-arm64 := $(warnings)
+flags-6.1 := $(if $(LONG),$(sparse))
+flags-6.12 := $(sparse)
 # The benchmarks and the torture test compute with more nanoseconds than a long has here.
-flags-armhf := $(warnings) TWHEEL_OTHERS="$(filter-out samples/template/,$(dir $(wildcard samples/*/Kbuild)))"
+flags-armhf := TWHEEL_OTHERS="$(filter-out samples/template/,$(dir $(wildcard samples/*/Kbuild)))"
 flags-uml := TWHEEL_OTHERS=
 flags-debug-rt := TWHEEL_KUNIT=
 flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
@@ -33,7 +29,7 @@ kernels := $(stock) $(built)
 torture := torture $(addprefix torture-,$(call rows,$$6 == "long"))
 fuzz := fuzz $(addprefix fuzz-,$(call rows,$$7 == "long"))
 # The kernel for torture and fuzz is part of the target name, or comes from the environment.
-kernel_of = $(or $(word 2,$(subst -, ,$1)),$2,debug)
+kernel_of = $(or $(filter $(kernels),$(subst fuzz-,,$(subst torture-,,$1))),$2,debug)
 
 all: $(STAGES)
 
@@ -79,7 +75,7 @@ trace: guest-6.12 $(if $(LONG),guest-6.1 guest-7.3)
 
 $(foreach t,$(torture),$(eval $t: guest-$(call kernel_of,$t,$(TORTURE_KERNEL))))
 ifdef LONG
-torture-7.3 torture-rt torture-arm64: export MINUTES = 1
+torture-7.3 torture-7.3-rt torture-rt torture-arm64: export MINUTES = 1
 endif
 $(torture):
 	$(stage) scripts/check-torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
@@ -95,7 +91,7 @@ exact: $(if $(LONG),guest-bench guest-6.1 $(filter-out exact,$(STAGES))) guest-6
 
 guests := $(addprefix guest-,$(kernels))
 $(guests): guest-%: kernel-%
-	$(build) env BUILT=1 scripts/stage-guest $* $(flags-$*)
+	$(build) env BUILT=1 scripts/stage-guest $* $(flags-$*) $(if $(filter $*,$(stock)),$(warnings))
 
 $(filter-out guest-uml,$(guests)): programs
 
