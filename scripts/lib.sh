@@ -139,7 +139,7 @@ libraries_of()
 	local file
 	find "$1" -type f \( -perm -100 -o -name '*.so*' \) | while read -r file; do
 		ldd "$file" 2>/dev/null || true
-	done | grep -oE '/[^ ]+' | grep -v ':$' | sort -u
+	done | sed -nE 's|^.*[[:space:]](/[^ ]+) .*|\1|p' | sort -u
 }
 
 # copy_to ROOT: copy the files that stdin lists; a link to a file becomes a file.
