@@ -9,7 +9,8 @@
  * ended() callback reads the clock to determine the lateness.
  *
  * At the same time, a thread is woken by an hrtimer 1,000 times per second. Its lateness
- * is the share of the machine. Operations may exceed it by at most a tick of the wheel.
+ * is the share of the machine. Operations may exceed it by at most a tick of the wheel. An inline
+ * timer is due at the beginning of each tick.
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -43,6 +44,7 @@
 static struct late_run {
 	const struct bench_config *config;
 	struct late	late;
+	struct late	inline_timer;
 	struct late	wakeups;
 	u32		total;
 	u32		added;
@@ -136,28 +138,38 @@ static int check(int err)
 			     err, run.total, run.completed, run.expired, run.early);
 }
 
-static int measure_once(void)
+/* Generate the load while the thread and the inline timer run. */
+static int with_others(struct twheel *wheel)
 {
-	int err, stopped;
+	int err = late_wakeups_start(&run.wakeups), stopped;
+
+	if (err)
+		return err;
+	err = late_inline_start(wheel, &run.inline_timer);
+	if (!err)
+		err = generate_load();
+	stopped = late_inline_stop();
+	return late_wakeups_stop() ?: stopped ?: err;
+}
+
+static int measure_once(struct twheel *wheel)
+{
+	int err;
 
 	run.added = 0;
 	run.visited = 0;
 	run.completed = 0;
 	run.expired = 0;
-	err = late_wakeups_start(&run.wakeups);
-	if (err)
-		return err;
-	err = generate_load();
-	stopped = late_wakeups_stop();
-	err = check(err ?: stopped);
+	err = check(with_others(wheel));
 	if (err)
 		return err;
 	late_report(&run.late, VARIANT, "twheel_op", "", run.config->nr);
+	late_report(&run.inline_timer, VARIANT, "inline", "", run.config->nr);
 	late_report(&run.wakeups, VARIANT, "wakeup", "", run.config->nr);
 	return 0;
 }
 
-static int measure_all(void)
+static int measure_all(struct twheel *wheel)
 {
 	struct twheel_watch_spec specs[KEYS];
 	unsigned int rep;
@@ -171,7 +183,7 @@ static int measure_all(void)
 			cond_resched();
 	}
 	for (rep = 0; rep < run.config->reps && !err; rep++)
-		err = measure_once();
+		err = measure_once(wheel);
 	return err;
 }
 
@@ -187,11 +199,13 @@ int late_op_suite(const struct bench_config *config)
 	run.config = config;
 	run.total = seconds * (NSEC_PER_SEC / INTERVAL_NS);
 	err = late_alloc(&run.late, run.total) ?:
+	      late_alloc(&run.inline_timer, 2 * seconds * MSEC_PER_SEC) ?:
 	      late_alloc(&run.wakeups, 2 * seconds * MSEC_PER_SEC);
 	err = err ?: ops_start(KEYS, config->seed);
 	if (!err)
-		err = ops_stop(measure_all());
+		err = ops_stop(measure_all(wheel));
 	late_free(&run.late);
+	late_free(&run.inline_timer);
 	late_free(&run.wakeups);
 	return err;
 }

@@ -5,6 +5,8 @@
 
 #include <linux/types.h>
 
+struct twheel;
+
 /**
  * struct late - record of lateness values
  * @ns: array of @size values in ns
@@ -23,6 +25,8 @@ void late_report(struct late *late, const char *variant, const char *of, const c
 		 u64 pending);
 void late_free(struct late *late);
 
+int late_inline_start(struct twheel *wheel, struct late *late);
+int late_inline_stop(void);
 int late_wakeups_start(struct late *late);
 int late_wakeups_stop(void);
 
