@@ -16,7 +16,7 @@
 
 struct ring {
 	int fd;
-	unsigned int entry_size, flags;
+	unsigned int entry_size, flags, filled;
 	unsigned int *sq_tail, *sq_mask, *sq_array, *sq_flags;
 	unsigned int *cq_head, *cq_tail, *cq_mask;
 	char *sqes;
@@ -51,6 +51,7 @@ static inline bool ring_setup(struct ring *ring, struct io_uring_params *p)
 	if (ring->fd < 0)
 		return false;
 	ring->flags = p->flags;
+	ring->filled = 0;
 	ring->entry_size = sizeof(struct io_uring_sqe) << !!(p->flags & IORING_SETUP_SQE128);
 	sq = ring_map(ring, 0, p->sq_off.array + p->sq_entries * sizeof(__u32),
 		      IORING_OFF_SQ_RING);
@@ -88,20 +89,26 @@ static inline int ring_enter(struct ring *ring, unsigned int submit, unsigned in
 /* The next entry to submit, zeroed. */
 static inline struct io_uring_sqe *ring_entry(struct ring *ring)
 {
-	unsigned int at = *ring->sq_tail & *ring->sq_mask;
+	unsigned int at = (*ring->sq_tail + ring->filled++) & *ring->sq_mask;
 	void *sqe = ring->sqes + at * ring->entry_size;
 
 	ring->sq_array[at] = at;
 	return memset(sqe, 0, ring->entry_size);
 }
 
-/* Submit the entry, now or, with SQPOLL, soon. */
+/*
+ * Submit the entries, now or, with SQPOLL, soon. A chain must be there as a whole: the thread of
+ * SQPOLL ends it with the last entry that it finds.
+ */
 static inline bool ring_submit(struct ring *ring)
 {
-	__atomic_store_n(ring->sq_tail, *ring->sq_tail + 1, __ATOMIC_RELEASE);
+	int nr = ring->filled;
+
+	ring->filled = 0;
+	__atomic_store_n(ring->sq_tail, *ring->sq_tail + nr, __ATOMIC_RELEASE);
 	if (!(ring->flags & IORING_SETUP_SQPOLL))
-		return ring_enter(ring, 1, 0) == 1;
-	return syscall(SYS_io_uring_enter, ring->fd, 1, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0) == 1;
+		return ring_enter(ring, nr, 0) == nr;
+	return syscall(SYS_io_uring_enter, ring->fd, nr, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0) == nr;
 }
 
 static inline bool is_complete(struct ring *ring)

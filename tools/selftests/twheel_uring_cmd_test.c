@@ -537,11 +537,8 @@ TEST_F(uring_cmd, linked_commands)
 	ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
 	sqe = prepare(&self->ring, self->fd, TWHEEL_IOC_ADD, &args, NULL, 1);
 	sqe->flags = IOSQE_IO_LINK;
-	__atomic_store_n(self->ring.sq_tail, *self->ring.sq_tail + 1, __ATOMIC_RELEASE);
 	prepare(&self->ring, self->fd, TWHEEL_IOC_SIGNAL, &signal, NULL, 2);
-	__atomic_store_n(self->ring.sq_tail, *self->ring.sq_tail + 1, __ATOMIC_RELEASE);
-	ASSERT_EQ(2, syscall(SYS_io_uring_enter, self->ring.fd, 2, 0, IORING_ENTER_SQ_WAKEUP,
-			     NULL, 0));
+	ASSERT_TRUE(ring_submit(&self->ring));
 	EXPECT_EQ(TWHEEL_REASON_EXPIRED, ring_result(&self->ring, &name));
 	EXPECT_EQ(1, name);
 	EXPECT_EQ(1, ring_result(&self->ring, &name));
