@@ -349,6 +349,7 @@ struct model_slot {
  * @sequence: the sequence
  * @model: expected state
  * @start: expected state before a call that allows concurrent events
+ * @before: expected state before events of which the order is not known
  * @wheel: the wheel
  * @slot: its timers
  * @wq: workqueue for work
@@ -364,6 +365,7 @@ struct model_run {
 	const struct model_sequence	*sequence;
 	struct model			model;
 	struct model			start;
+	struct model			before;
 	struct twheel			*wheel;
 	struct model_slot		slot[MODEL_TIMERS];
 	struct workqueue_struct		*wq;
