@@ -4,9 +4,9 @@
  * interrupt of the deadline, on PREEMPT_RT in the reaper.
  */
 #include <linux/errno.h>
+#include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/timekeeping.h>
 #include <linux/twheel.h>
 
 #include "bench.h"
