@@ -82,7 +82,7 @@ static inline bool virtual_time(void)
  */
 static inline __u64 wakeup_ns(void)
 {
-	return (sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 100 : 25) * USEC;
+	return (sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 50 : 25) * USEC;
 }
 
 /*
