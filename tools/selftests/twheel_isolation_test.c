@@ -190,9 +190,20 @@ static __u64 median_late(int fd, int named, int events)
 	__u64 late[ROUNDS];
 	unsigned int i;
 
-	for (i = 0; i < ROUNDS; i++)
+	for (i = 0; i < ROUNDS; i++) {
 		late[i] = late_after_detached(fd, named, events);
+		if (late[i] == KTIME_LAST)
+			return KTIME_LAST;
+	}
 	return median(late, ROUNDS);
+}
+
+/* A single CPU in virtual time takes no turns: there, a walk of all waiters is too late. */
+static __u64 late_allowed(__u64 quiet)
+{
+	bool exact = virtual_time() && sysconf(_SC_NPROCESSORS_ONLN) == 1;
+
+	return 4 * quiet + (exact ? wakeup_ns() : WAKEUP);
 }
 
 /* All epoll instances of A wait for all descriptors of the detached events. */
@@ -223,7 +234,7 @@ TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
 		late = median_late(self->b, fd, events[0]);
 		TH_LOG("%llu us late, with %u waiters %llu us", quiet / USEC, nr * EVENTS_FDS,
 		       late / USEC);
-		EXPECT_LE(late, 4 * quiet + WAKEUP);
+		EXPECT_LE(late, late_allowed(quiet));
 	}
 	for (i = 0; i < nr_epolls; i++)
 		close(epfd[i]);
