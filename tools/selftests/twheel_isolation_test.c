@@ -18,7 +18,7 @@
 #define BEHIND		(2 * MSEC)
 
 /* Time for the wakeup of a thread on a busy machine, which may be emulated. */
-#define WAKEUP		(virtual_time() ? TURNS_NS : 15 * MSEC)
+#define WAKEUP		(virtual_time() ? WAKEUP_NS : 15 * MSEC)
 
 FIXTURE(neighbours) {
 	int a;
@@ -198,14 +198,6 @@ static __u64 median_late(int fd, int named, int events)
 	return median(late, ROUNDS);
 }
 
-/* A single CPU in virtual time takes no turns: there, a walk of all waiters is too late. */
-static __u64 late_allowed(__u64 quiet)
-{
-	bool exact = virtual_time() && sysconf(_SC_NPROCESSORS_ONLN) == 1;
-
-	return 4 * quiet + (exact ? wakeup_ns() : WAKEUP);
-}
-
 /* All epoll instances of A wait for all descriptors of the detached events. */
 TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
 {
@@ -234,7 +226,7 @@ TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
 		late = median_late(self->b, fd, events[0]);
 		TH_LOG("%llu us late, with %u waiters %llu us", quiet / USEC, nr * EVENTS_FDS,
 		       late / USEC);
-		EXPECT_LE(late, late_allowed(quiet));
+		EXPECT_LE(late, 4 * quiet + WAKEUP);
 	}
 	for (i = 0; i < nr_epolls; i++)
 		close(epfd[i]);

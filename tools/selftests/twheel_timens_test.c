@@ -155,7 +155,7 @@ static void add_absolute(int fd, struct shared *shared)
 		CHECK(event.time >= deadline);
 		CHECK(event.time <= time_by(clock));
 		/* Late, but not by the offset. */
-		CHECK(event.time < deadline + (virtual_time() ? tick + wakeup_ns() : 100 * SEC));
+		CHECK(event.time < deadline + (virtual_time() ? tick + WAKEUP_NS : 100 * SEC));
 	}
 }
 
