@@ -39,6 +39,7 @@ struct ends {
  * struct churn - state of a measurement
  * @session: the session; all operations are pending between rounds
  * @options: options of the run
+ * @end: latest time of a result, since operations expire soon after it
  * @numbers: numbers of all operations, the picked ones first
  * @picked: number of operations picked per round
  * @filled: the last initial adds
@@ -50,6 +51,7 @@ struct ends {
 struct churn {
 	struct session		session;
 	const struct options	*options;
+	uint64_t		end;
 	uint32_t		*numbers;
 	unsigned int		picked;
 	struct total		filled;
@@ -130,6 +132,9 @@ static int end_some(struct churn *c, struct ends *ends, unsigned int *nr,
 		error = contender->settle(&c->session, *nr);
 		ends->all.ns += now_ns() - start;
 	}
+	/* An entry of an expired operation may have counted as one that was waited for. */
+	if (!error && now_ns() > c->end)
+		error = -TOO_LONG;
 	for (unsigned int i = 0; i < *nr && !error; i++) {
 		if (c->session.ops[c->numbers[i]].state == OP_IDLE)
 			continue;
@@ -167,14 +172,14 @@ static int replace_some(struct churn *c, struct ends *ends,
 	return error ? error : add_some(c, nr);
 }
 
-static int rounds(struct churn *c, uint64_t end)
+static int rounds(struct churn *c)
 {
 	const struct contender *contender = c->session.contender;
 	int error = 0;
 
 	while (!is_enough(c, &c->rearmed) || !is_enough(c, &c->cancelled.all) ||
 	       (contender->signal && !is_enough(c, &c->signalled.all))) {
-		if (now_ns() > end)
+		if (now_ns() > c->end)
 			return c->added.nr ? 0 : -TOO_LONG;
 		if (!is_enough(c, &c->rearmed))
 			error = rearm_some(c);
@@ -182,8 +187,9 @@ static int rounds(struct churn *c, uint64_t end)
 			error = replace_some(c, &c->cancelled, contender->cancel);
 		if (!error)
 			error = replace_some(c, &c->signalled, contender->signal);
+		/* Operations that have expired are not found. */
 		if (error)
-			return error;
+			return now_ns() > c->end ? -TOO_LONG : error;
 	}
 	return 0;
 }
@@ -228,8 +234,7 @@ static int fill(struct churn *c)
 int churn(const struct contender *contender, unsigned int pending,
 	  const struct options *options, double *add_ns)
 {
-	struct churn c = { .options = options };
-	uint64_t start = now_ns();
+	struct churn c = { .options = options, .end = now_ns() + ENOUGH_NS };
 	int error;
 
 	c.picked = pending / 8 < MOST_A_ROUND ? pending / 8 : MOST_A_ROUND;
@@ -243,7 +248,7 @@ int churn(const struct contender *contender, unsigned int pending,
 	if (!error) {
 		error = fill(&c);
 		if (!error)
-			error = rounds(&c, start + ENOUGH_NS);
+			error = rounds(&c);
 		session_close(&c.session);
 	}
 	if (!error) {
