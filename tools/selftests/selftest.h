@@ -345,15 +345,21 @@ static inline struct twheel_query_args query(int fd)
 	return args;
 }
 
+/* Return: the end of the tick of a deadline, before which it does not expire. */
+static inline __u64 tick_end(int fd, __u64 deadline)
+{
+	__u64 tick = query(fd).tick_ns, due = deadline + tick - 1;
+
+	return due - due % tick;
+}
+
 /*
  * Return: the latest time of an expiry: the end of the tick of its deadline and slack, and a
  * wakeup. In real time there is no limit.
  */
 static inline __u64 latest(int fd, const struct twheel_event *event, __u64 slack)
 {
-	__u64 tick = query(fd).tick_ns, due = event->deadline + slack + tick - 1;
-
-	return virtual_time() ? due - due % tick + WAKEUP_NS : KTIME_LAST;
+	return virtual_time() ? tick_end(fd, event->deadline + slack) + WAKEUP_NS : KTIME_LAST;
 }
 
 /* Return: true if an event is queued within @timeout_ms. */

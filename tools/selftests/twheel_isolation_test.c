@@ -42,7 +42,7 @@ FIXTURE_TEARDOWN(neighbours)
 	close(self->b);
 }
 
-/* A round: lateness of the operation of B, and duration of the operations of A. */
+/* A round: lateness of the operation of B and duration of those of A, both after their ticks. */
 struct round {
 	__u64 late;
 	__u64 busy;
@@ -70,7 +70,8 @@ static enum outcome run_round(int a, int b, unsigned int nr, __u64 lead, struct 
 	in_time = now_ns() < due;
 	if (!act_for(0) || !added || !next_event(b, &event) || event.id != args.id)
 		return FAILED;
-	round->late = event.time - event.deadline;
+	round->late = event.time - tick_end(b, event.deadline);
+	due = tick_end(a, due);
 	if (!wait_for(query(a).pending == 0))
 		return FAILED;
 	round->busy = 0;
@@ -159,10 +160,16 @@ TEST_F(neighbours, lateness_does_not_grow_with_signals_to_a_process_group)
 		waitpid(children[i], NULL, 0);
 }
 
+/* A thread that wakes many waiters may end its time slice before: 7.3 has 0.7 ms with one CPU. */
+#define SLICE		MSEC
+
 #define EVENTS_FDS	40
 #define DETACHED	20
 
-/* Lateness of an operation of B that is due after detached ones of B, whose events are read. */
+/*
+ * Lateness, after its tick, of an operation of B that is due after detached ones of B, whose events
+ * are read.
+ */
 static __u64 late_after_detached(int fd, int named, int events)
 {
 	struct twheel_add_args args = {
@@ -181,10 +188,11 @@ static __u64 late_after_detached(int fd, int named, int events)
 	added &= !op_add(fd, &args);
 	if (!act_for(0) || !added || !next_event(fd, &event) || event.id != args.id)
 		return KTIME_LAST;
-	return read_all_events(events, &last) ? event.time - event.deadline : KTIME_LAST;
+	return read_all_events(events, &last) ? event.time - tick_end(fd, event.deadline) :
+						KTIME_LAST;
 }
 
-/* Median, since a single round is late by up to a tick of the wheel, whatever it waits for. */
+/* Median, since in real time a single round may be late, whatever it waits for. */
 static __u64 median_late(int fd, int named, int events)
 {
 	__u64 late[ROUNDS];
@@ -226,7 +234,7 @@ TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
 		late = median_late(self->b, fd, events[0]);
 		TH_LOG("%llu us late, with %u waiters %llu us", quiet / USEC, nr * EVENTS_FDS,
 		       late / USEC);
-		EXPECT_LE(late, 4 * quiet + WAKEUP);
+		EXPECT_LE(late, 4 * quiet + WAKEUP + SLICE);
 	}
 	for (i = 0; i < nr_epolls; i++)
 		close(epfd[i]);
