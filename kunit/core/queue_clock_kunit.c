@@ -218,6 +218,63 @@ static void passed_nodes_are_due_in_order_after_step_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, START - 500, START + 400), before + 1);
 }
 
+/* The bucket of the tick that the clock had reached, of a high level, has nodes of other ticks. */
+#define REACHED		(START + 160)
+#define IN_BUCKET	39
+
+/* Set the clock back and then beyond all nodes of that bucket. */
+static void step_back_and_beyond(void)
+{
+	const struct twheel_passed passed = {
+		.first = NS(REACHED) - 1, .latest = NS(REACHED) - 1, .back = true,
+	};
+	unsigned int i;
+
+	for (i = 0; i < IN_BUCKET; i++)
+		add(i, REACHED + 1 + i * 37 % 60);
+	twheel_steps_begin(base, &passed, REACHED + 1000);
+}
+
+/* The next due timers have the ticks from @last on in their order. Return: the last one. */
+static u64 expect_in_order(struct kunit *test, u64 last)
+{
+	bool cancelled;
+	u64 tick;
+	int i;
+
+	while ((i = pop(&cancelled)) >= 0) {
+		tick = timers[i].timer.node.expires / TICK_NS;
+		KUNIT_EXPECT_GE(test, tick, last);
+		last = tick;
+	}
+	return last;
+}
+
+/* The budget of a call may suffice for no node, or for a few of them. */
+static void nodes_are_placed_before_the_wheel_advances(struct kunit *test)
+{
+	unsigned int budget, extra;
+	bool forward;
+	u64 last;
+
+	for (extra = 0; extra < 2 * BUDGET; extra++) {
+		forward = extra % 2;
+		step_back_and_beyond();
+		budget = IN_BUCKET + 1 + extra / 2;
+		last = 0;
+		while (twheel_steps_advance(base, REACHED + 1000, &budget)) {
+			last = expect_in_order(test, last);
+			/* As before an add. */
+			if (forward)
+				twheel_steps_forward(base, REACHED + 1000);
+			budget = BUDGET;
+		}
+		KUNIT_EXPECT_EQ(test, queue->nr_nodes, 0);
+		twheel_queue_rewind(queue, START);
+		twheel_queue_rewind(&base->steps->on_set, START);
+	}
+}
+
 static void work_completes_despite_frequent_steps(struct kunit *test)
 {
 	unsigned int i, budget, nr = 0, steps = 0;
@@ -304,8 +361,7 @@ static void model_add(struct rnd_state *random, unsigned int i, u64 now)
 	model[i].cancelled = false;
 	if (random_below(random, 20))
 		expires = now + 1 + random_below(random, range);
-	twheel_queue_forward(queue, now / TICK_NS);
-	twheel_queue_forward(&base->steps->on_set, now / TICK_NS);
+	twheel_steps_forward(base, now / TICK_NS);
 	add_ns(i, expires, model[i].on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
 }
 
@@ -408,6 +464,7 @@ static void random_steps_match_model(struct kunit *test)
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_back_moves_no_node),
 	KUNIT_CASE(passed_nodes_are_due_in_order_after_step_back),
+	KUNIT_CASE(nodes_are_placed_before_the_wheel_advances),
 	KUNIT_CASE(work_completes_despite_frequent_steps),
 	KUNIT_CASE(emptied_base_has_no_timers),
 	KUNIT_CASE(emptying_a_base_cancels_nothing),

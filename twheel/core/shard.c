@@ -239,23 +239,6 @@ void twheel_shard_unwatch(struct twheel_shard *shard)
 }
 
 /*
- * The two queues of a base with steps are forwarded in common: if one were to pass a bucket of the
- * other that has expired, a timer added to it would be due at once, before those of that bucket.
- */
-static void base_forward(struct twheel_base *base, u64 now)
-{
-	struct twheel_queue *on_set;
-
-	if (base->steps) {
-		on_set = &base->steps->on_set;
-		now = min3(now, twheel_queue_first(&base->queue) - 1,
-			   twheel_queue_first(on_set) - 1);
-		twheel_queue_forward(on_set, now);
-	}
-	twheel_queue_forward(&base->queue, now);
-}
-
-/*
  * Forward idle wheels before a timer is added. The coarse clock is cheap, and never ahead of
  * the clock.
  */
@@ -273,8 +256,12 @@ void twheel_shard_forward(struct twheel_shard *shard)
 	} else {
 		now = twheel_tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
 	}
-	for (i = 0; i < TWHEEL_BASES; i++)
-		base_forward(&shard->base[i], now);
+	for (i = 0; i < TWHEEL_BASES; i++) {
+		if (shard->base[i].steps)
+			twheel_steps_forward(&shard->base[i], now);
+		else
+			twheel_queue_forward(&shard->base[i].queue, now);
+	}
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 

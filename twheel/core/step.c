@@ -453,18 +453,35 @@ bool twheel_steps_run(struct twheel_base *base, u64 now, unsigned int *budget)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_steps_run);
 
-/* twheel_queue_advance() for a base of CLOCK_REALTIME. */
+/*
+ * twheel_queue_advance() for a base of CLOCK_REALTIME. The wheels must not pass a node that is not
+ * placed yet: it would be due in the order of its list.
+ */
 bool twheel_steps_advance(struct twheel_base *base, u64 now, unsigned int *budget)
+{
+	if (unlikely(twheel_steps_busy(base->steps)) && twheel_steps_run(base, now, budget))
+		return true;
+	return !steps_expire(base, now, budget) || twheel_queue_ready(&base->queue);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_steps_advance);
+
+/*
+ * twheel_queue_forward() for a base of CLOCK_REALTIME, for both queues in common: if one were to
+ * pass an expired bucket of the other, or a node that is not placed yet, a timer added to it would
+ * be due at once, before those.
+ */
+void twheel_steps_forward(struct twheel_base *base, u64 now)
 {
 	struct twheel_steps *steps = base->steps;
 
-	if (unlikely(twheel_steps_busy(steps)) && twheel_steps_run(base, now, budget) &&
-	    steps->stepping)
-		return true;
-	return !steps_expire(base, now, budget) || twheel_queue_ready(&base->queue) ||
-	       twheel_steps_busy(steps);
+	if (unlikely(!list_empty(&steps->placing) || !list_empty(&steps->placing_on_set)))
+		return;
+	now = min3(now, twheel_queue_first(&base->queue) - 1,
+		   twheel_queue_first(&steps->on_set) - 1);
+	twheel_queue_forward(&steps->on_set, now);
+	twheel_queue_forward(&base->queue, now);
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_steps_advance);
+EXPORT_SYMBOL_IF_KUNIT(twheel_steps_forward);
 
 /* twheel_queue_add() for a base of CLOCK_REALTIME. */
 u64 twheel_steps_add(struct twheel_base *base, struct twheel_timer *timer, u64 tick)

@@ -113,6 +113,7 @@ void twheel_steps_destroy(struct twheel_base *base);
 void twheel_steps_begin(struct twheel_base *base, const struct twheel_passed *passed, u64 now);
 bool twheel_steps_run(struct twheel_base *base, u64 now, unsigned int *budget);
 bool twheel_steps_advance(struct twheel_base *base, u64 now, unsigned int *budget);
+void twheel_steps_forward(struct twheel_base *base, u64 now);
 bool twheel_steps_take(struct twheel_base *base, struct twheel_node **node);
 
 /* Whether there is work that a step has left. */
