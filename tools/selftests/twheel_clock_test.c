@@ -38,6 +38,7 @@ FIXTURE_SETUP(wall_clock)
 		SKIP(return, "cannot set the realtime clock: %s", strerror(errno));
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
+	settle();
 }
 
 FIXTURE_TEARDOWN(wall_clock)

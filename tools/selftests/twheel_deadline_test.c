@@ -14,6 +14,7 @@ FIXTURE_SETUP(deadline)
 {
 	self->fd = twheel_open(0);
 	ASSERT_LE(0, self->fd);
+	settle();
 }
 
 FIXTURE_TEARDOWN(deadline)
@@ -25,6 +26,7 @@ static bool expires_on_time(int fd)
 {
 	struct twheel_event event;
 
+	settle();
 	return add_deadline(fd, 3 * MSEC, 0, 0) && next_event(fd, &event) &&
 	       event.reason == TWHEEL_REASON_EXPIRED && event.time >= event.deadline &&
 	       event.time <= latest(fd, &event, 0);

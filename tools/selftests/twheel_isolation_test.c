@@ -34,6 +34,7 @@ FIXTURE_SETUP(neighbours)
 	ASSERT_LE(0, self->a);
 	ASSERT_LE(0, self->b);
 	self->lead = 50 * MSEC;
+	settle();
 }
 
 FIXTURE_TEARDOWN(neighbours)

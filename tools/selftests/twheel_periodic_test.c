@@ -27,6 +27,7 @@ FIXTURE_SETUP(periodic)
 		.cookie = 42,
 		.clock = CLOCK_MONOTONIC,
 	};
+	settle();
 }
 
 FIXTURE_TEARDOWN(periodic)

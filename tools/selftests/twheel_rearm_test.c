@@ -13,9 +13,11 @@ static __u64 deadline_of(int fd, __u64 id)
 
 TEST_F(private, to_an_earlier_deadline)
 {
-	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before = now_ns();
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before;
 	struct twheel_event event;
 
+	settle();
+	before = now_ns();
 	ASSERT_EQ(1, op_rearm(self->fd, id, 10 * MSEC, 0));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(id, event.id);
@@ -97,6 +99,7 @@ TEST_F(private, slack_is_never_early)
 	unsigned int i;
 	__u64 slack;
 
+	settle();
 	for (i = 0; i < 2 * ARRAY_SIZE(slacks); i++) {
 		struct twheel_add_args add = {
 			.clock = CLOCK_MONOTONIC,

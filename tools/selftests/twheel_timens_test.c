@@ -99,6 +99,7 @@ do {									\
 									\
 	self->shared->line = 0;						\
 	if (!__child) {							\
+		settle();						\
 		function(self->fd, self->shared);			\
 		_exit(0);						\
 	}								\
