@@ -250,29 +250,56 @@ static u64 expect_in_order(struct kunit *test, u64 last)
 	return last;
 }
 
-/* The budget of a call may suffice for no node, or for a few of them. */
+/*
+ * The budget of a call may suffice for no node, or for a few of them. Between two calls there is
+ * nothing, an add, or a further step.
+ */
 static void nodes_are_placed_before_the_wheel_advances(struct kunit *test)
 {
-	unsigned int budget, extra;
-	bool forward;
+	const struct twheel_passed passed = {
+		.first = NS(REACHED + 500), .latest = NS(REACHED + 500), .back = true,
+	};
+	unsigned int budget, i;
 	u64 last;
 
-	for (extra = 0; extra < 2 * BUDGET; extra++) {
-		forward = extra % 2;
+	for (i = 0; i < 3 * BUDGET; i++) {
 		step_back_and_beyond();
-		budget = IN_BUCKET + 1 + extra / 2;
+		budget = IN_BUCKET + 1 + i / 3;
 		last = 0;
 		while (twheel_steps_advance(base, REACHED + 1000, &budget)) {
 			last = expect_in_order(test, last);
-			/* As before an add. */
-			if (forward)
+			if (i % 3 == 1)
 				twheel_steps_forward(base, REACHED + 1000);
+			else if (i % 3 == 2)
+				twheel_steps_begin(base, &passed, REACHED + 1000);
 			budget = BUDGET;
 		}
 		KUNIT_EXPECT_EQ(test, queue->nr_nodes, 0);
 		twheel_queue_rewind(queue, START);
 		twheel_queue_rewind(&base->steps->on_set, START);
 	}
+}
+
+/* Of the timers that wait for a bucket, a step cancels those that were not due before it. */
+static void timers_without_a_bucket_are_cancelled(struct kunit *test)
+{
+	unsigned int i, budget;
+
+	add(0, START + 10);
+	set(NS(START + 15), NS(START));
+	for (i = 1; i < 4 * BUDGET; i++)
+		add_on_set(i, START + 20 + i);
+	while (base->steps->stepping) {
+		/* Nothing of it is left when the step ends. */
+		budget = 3;
+		twheel_steps_run(base, START, &budget);
+	}
+	KUNIT_EXPECT_FALSE(test, list_empty(&base->steps->placing));
+	set(NS(START + 20 + 2 * BUDGET), NS(START + 100));
+	run(START + 100);
+	expect_due(test, 0, false);
+	for (i = 1; i < 4 * BUDGET; i++)
+		expect_due(test, i, i > 2 * BUDGET);
 }
 
 static void work_completes_despite_frequent_steps(struct kunit *test)
@@ -465,6 +492,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_back_moves_no_node),
 	KUNIT_CASE(passed_nodes_are_due_in_order_after_step_back),
 	KUNIT_CASE(nodes_are_placed_before_the_wheel_advances),
+	KUNIT_CASE(timers_without_a_bucket_are_cancelled),
 	KUNIT_CASE(work_completes_despite_frequent_steps),
 	KUNIT_CASE(emptied_base_has_no_timers),
 	KUNIT_CASE(emptying_a_base_cancels_nothing),

@@ -51,18 +51,19 @@
  *
  * twheel_steps_run() does this in chunks, while @stepping is set:
  *
- *  1. Both queues advance to the tick of the old time, in common, so that earlier ticks become
+ *  1. Nodes that an earlier step has left on @placing are placed.
+ *  2. Both queues advance to the tick of the old time, in common, so that earlier ticks become
  *     due first.
- *  2. In the next tick, nodes with a deadline up to the old time become due. The rest goes to
- *     @placing; of @on_set everything that is left goes to @cancelled.
- *  3. The wheels go back, and the nodes on @placing are placed by the new time.
+ *  3. In the next tick, nodes with a deadline up to the old time become due. The rest goes to
+ *     @added; of @on_set everything that is left goes to @cancelled.
+ *  4. The wheels go back, and what is on @added moves to @placing, to be placed by the new time.
  *
  * If several steps are noticed at once, the first one cancels, and for the other timers the latest
  * time counts that the clock has shown.
  *
  * Usually no bucket has expired at the time of the step, and after a look at the first bucket
  * the step is complete. Otherwise a new timer cannot be placed, since the wheels are still at
- * the old time: it goes to @placing, too. A step during another one extends it. It does not
+ * the old time: it goes to @added, too. A step during another one extends it. It does not
  * examine the ordinary timers that have no bucket yet: such a timer, if its deadline
  * passes before it is placed, follows a clock that is set back again in this moment.
  *
@@ -276,7 +277,8 @@ int twheel_steps_init(struct twheel_base *base, gfp_t gfp)
 		return -ENOMEM;
 	twheel_queue_init(&steps->on_set, wheel->slots, wheel->tick_ns, wheel->now);
 	INIT_LIST_HEAD(&steps->placing);
-	INIT_LIST_HEAD(&steps->placing_on_set);
+	INIT_LIST_HEAD(&steps->added);
+	INIT_LIST_HEAD(&steps->added_on_set);
 	INIT_LIST_HEAD(&steps->cancelled);
 	base->steps = steps;
 	base->queue.wheel.rewinds = true;
@@ -351,14 +353,43 @@ static u64 tick_after(const struct twheel_queue *queue, u64 ns)
 	return twheel_wheel_tick(&queue->wheel, ns + 1);
 }
 
-/* Steps 1 to 3 above, but for the placing. Returns true at the end. */
+/* The queue that a timer belongs to. */
+static struct twheel_queue *steps_queue(struct twheel_base *base, const struct twheel_timer *timer)
+{
+	if (twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET)
+		return &base->steps->on_set;
+	return &base->queue;
+}
+
+/* Place nodes by the time of the wheels. Returns true if none is left. */
+static bool steps_place(struct twheel_base *base, unsigned int *budget)
+{
+	struct twheel_steps *steps = base->steps;
+	struct twheel_timer *timer, *next;
+	struct twheel_queue *queue;
+
+	list_for_each_entry_safe(timer, next, &steps->placing, node.entry) {
+		if (!*budget)
+			break;
+		--*budget;
+		queue = steps_queue(base, timer);
+		list_del(&timer->node.entry);
+		twheel_queue_place(queue, &timer->node,
+				   twheel_wheel_tick(&queue->wheel, timer->node.expires));
+	}
+	list_splice_tail_init(&steps->on_set.due, &base->queue.due);
+	return list_empty(&steps->placing);
+}
+
+/* Steps 1 to 4 above, but for the last placing. Returns true at the end. */
 static bool steps_catch_up(struct twheel_base *base, u64 now, unsigned int *budget)
 {
 	struct twheel_steps *steps = base->steps;
 	struct twheel_queue *queue = &base->queue;
 	u64 tick = tick_after(queue, steps->passed.first);
 
-	if (!steps_expire(base, tick - 1, budget) ||
+	if (!steps_place(base, budget) ||
+	    !steps_expire(base, tick - 1, budget) ||
 	    !steps_empty(base, &steps->on_set, TWHEEL_TICK_NEVER - 1, steps->passed.first,
 			 &steps->cancelled, budget))
 		return false;
@@ -367,10 +398,12 @@ static bool steps_catch_up(struct twheel_base *base, u64 now, unsigned int *budg
 	if (twheel_queue_first(queue) < tick)
 		return false;
 	if (steps->passed.back &&
-	    !steps_empty(base, queue, tick, steps->passed.latest, &steps->placing, budget))
+	    !steps_empty(base, queue, tick, steps->passed.latest, &steps->added, budget))
 		return false;
 	twheel_queue_rewind(queue, now);
 	twheel_queue_rewind(&steps->on_set, now);
+	list_splice_init(&steps->added, &steps->placing);
+	list_splice_tail_init(&steps->added_on_set, &steps->placing);
 	steps->stepping = false;
 	return true;
 }
@@ -384,8 +417,8 @@ void twheel_steps_begin(struct twheel_base *base, const struct twheel_passed *pa
 	unsigned int budget = 0;
 
 	list_splice_tail_init(&steps->on_set.never, &steps->cancelled);
-	list_splice_tail_init(&steps->placing_on_set, &steps->cancelled);
-	if (!passed->back && !steps->stepping &&
+	list_splice_tail_init(&steps->added_on_set, &steps->cancelled);
+	if (!passed->back && !steps->stepping && list_empty(&steps->placing) &&
 	    twheel_queue_first(&steps->on_set) == TWHEEL_TICK_NEVER)
 		return;
 	if (steps->stepping) {
@@ -417,20 +450,6 @@ static void steps_mark(struct twheel_base *base, unsigned int *budget)
 	}
 }
 
-static void steps_place(struct twheel_queue *queue, struct list_head *placing,
-			unsigned int *budget)
-{
-	struct twheel_node *node, *next;
-
-	list_for_each_entry_safe(node, next, placing, entry) {
-		if (!*budget)
-			return;
-		--*budget;
-		list_del(&node->entry);
-		twheel_queue_place(queue, node, twheel_wheel_tick(&queue->wheel, node->expires));
-	}
-}
-
 /**
  * twheel_steps_run - do a part of the work that a step has left
  * @base: a base of CLOCK_REALTIME
@@ -446,9 +465,7 @@ bool twheel_steps_run(struct twheel_base *base, u64 now, unsigned int *budget)
 	if (steps->stepping && !steps_catch_up(base, now, budget))
 		return true;
 	steps_mark(base, budget);
-	steps_place(&base->queue, &steps->placing, budget);
-	steps_place(&steps->on_set, &steps->placing_on_set, budget);
-	list_splice_tail_init(&steps->on_set.due, &base->queue.due);
+	steps_place(base, budget);
 	return twheel_steps_busy(steps);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_steps_run);
@@ -474,7 +491,7 @@ void twheel_steps_forward(struct twheel_base *base, u64 now)
 {
 	struct twheel_steps *steps = base->steps;
 
-	if (unlikely(!list_empty(&steps->placing) || !list_empty(&steps->placing_on_set)))
+	if (unlikely(!list_empty(&steps->placing)))
 		return;
 	now = min3(now, twheel_queue_first(&base->queue) - 1,
 		   twheel_queue_first(&steps->on_set) - 1);
@@ -486,9 +503,9 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_steps_forward);
 /* twheel_queue_add() for a base of CLOCK_REALTIME. */
 u64 twheel_steps_add(struct twheel_base *base, struct twheel_timer *timer, u64 tick)
 {
-	bool cancelled = twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET;
 	struct twheel_steps *steps = base->steps;
-	struct twheel_queue *queue = cancelled ? &steps->on_set : &base->queue;
+	struct twheel_queue *queue = steps_queue(base, timer);
+	bool cancelled = queue == &steps->on_set;
 	u64 next = TWHEEL_TICK_NEVER;
 
 	base->queue.nr_nodes++;
@@ -496,7 +513,7 @@ u64 twheel_steps_add(struct twheel_base *base, struct twheel_timer *timer, u64 t
 		list_add_tail(&timer->node.entry, &queue->never);
 	} else if (unlikely(steps->stepping) && queue->wheel.nr_levels) {
 		list_add_tail(&timer->node.entry,
-			      cancelled ? &steps->placing_on_set : &steps->placing);
+			      cancelled ? &steps->added_on_set : &steps->added);
 	} else {
 		next = twheel_queue_place(queue, &timer->node, tick);
 		/* The caller expects the tick of the queue of the base for a due timer. */
@@ -518,8 +535,10 @@ bool twheel_steps_take(struct twheel_base *base, struct twheel_node **node)
 	/* The reaper, which goes on, takes the nodes on @cancelled for cancelled by a step. */
 	if (!list_empty(&steps->placing))
 		from = &steps->placing;
-	else if (!list_empty(&steps->placing_on_set))
-		from = &steps->placing_on_set;
+	else if (!list_empty(&steps->added))
+		from = &steps->added;
+	else if (!list_empty(&steps->added_on_set))
+		from = &steps->added_on_set;
 	*node = list_first_entry_or_null(from, struct twheel_node, entry);
 	if (!*node)
 		return twheel_queue_take(&steps->on_set, node);

@@ -91,8 +91,9 @@ void twheel_wall_exit(void);
 /**
  * struct twheel_steps - state of a base of CLOCK_REALTIME
  * @on_set: buckets of the timers that a step cancels; its nodes count for the queue of the base
- * @placing: timers without a bucket, which were added while @stepping, or found during it
- * @placing_on_set: likewise, timers that a step cancels
+ * @placing: timers without a bucket, to be placed by the time of the wheels
+ * @added: timers that were added while @stepping, or found during it; they go to @placing
+ * @added_on_set: likewise, timers that a step cancels
  * @cancelled: timers that a step has cancelled, not yet marked
  * @passed: time that the clock had reached, while @stepping
  * @stepping: timers that were due at this time may be in a bucket
@@ -102,7 +103,8 @@ void twheel_wall_exit(void);
 struct twheel_steps {
 	struct twheel_queue	on_set;
 	struct list_head	placing;
-	struct list_head	placing_on_set;
+	struct list_head	added;
+	struct list_head	added_on_set;
 	struct list_head	cancelled;
 	struct twheel_passed	passed;
 	bool			stepping;
@@ -119,8 +121,7 @@ bool twheel_steps_take(struct twheel_base *base, struct twheel_node **node);
 /* Whether there is work that a step has left. */
 static inline bool twheel_steps_busy(const struct twheel_steps *steps)
 {
-	return steps->stepping || !list_empty(&steps->placing) ||
-	       !list_empty(&steps->placing_on_set) || !list_empty(&steps->cancelled);
+	return steps->stepping || !list_empty(&steps->placing) || !list_empty(&steps->cancelled);
 }
 
 #endif /* _TWHEEL_CORE_STEP_H */
