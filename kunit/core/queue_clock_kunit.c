@@ -322,6 +322,22 @@ static void work_completes_despite_frequent_steps(struct kunit *test)
 	run(START);
 }
 
+/* An add to a wheel that lags behind would be placed on too high a level. */
+static void wheel_without_levels_is_at_the_present(struct kunit *test)
+{
+	struct twheel_queue *on_set = &base->steps->on_set;
+
+	twheel_queue_destroy(on_set);
+	twheel_queue_init(on_set, SLOTS, TICK_NS, START);
+	advance(START + 100);
+	KUNIT_EXPECT_EQ(test, on_set->wheel.now, START + 100);
+	add(0, START + 150);
+	set(NS(START + 200), NS(START + 50));
+	run(START + 50);
+	KUNIT_EXPECT_EQ(test, on_set->wheel.now, START + 50);
+	expect_due(test, 0, false);
+}
+
 static void emptied_base_has_no_timers(struct kunit *test)
 {
 	struct twheel_node *node;
@@ -494,6 +510,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(nodes_are_placed_before_the_wheel_advances),
 	KUNIT_CASE(timers_without_a_bucket_are_cancelled),
 	KUNIT_CASE(work_completes_despite_frequent_steps),
+	KUNIT_CASE(wheel_without_levels_is_at_the_present),
 	KUNIT_CASE(emptied_base_has_no_timers),
 	KUNIT_CASE(emptying_a_base_cancels_nothing),
 	KUNIT_CASE(random_steps_match_model),

@@ -298,12 +298,14 @@ void twheel_steps_destroy(struct twheel_base *base)
 EXPORT_SYMBOL_IF_KUNIT(twheel_steps_destroy);
 
 /*
- * twheel_queue_advance(), but not for a wheel without levels, that of an inline base without timers
- * so far. It stays at the present time, so that an add still finds out whether it needs a level.
+ * twheel_queue_advance(), but not to an old time for a wheel without levels, that of an inline base
+ * without timers so far. It stays at the present time, so that an add still finds out whether it
+ * needs a level.
  */
-static void queue_expire(struct twheel_queue *queue, u64 now, unsigned int *budget)
+static void queue_expire(const struct twheel_steps *steps, struct twheel_queue *queue, u64 now,
+			 unsigned int *budget)
 {
-	if (queue->wheel.nr_levels)
+	if (queue->wheel.nr_levels || !steps->stepping)
 		twheel_queue_advance(queue, now, budget);
 }
 
@@ -313,15 +315,16 @@ static void queue_expire(struct twheel_queue *queue, u64 now, unsigned int *budg
  */
 static bool steps_expire(struct twheel_base *base, u64 now, unsigned int *budget)
 {
-	struct twheel_queue *queue = &base->queue, *on_set = &base->steps->on_set;
+	struct twheel_steps *steps = base->steps;
+	struct twheel_queue *queue = &base->queue, *on_set = &steps->on_set;
 	u64 until;
 
 	do {
 		until = min(now, twheel_queue_first(on_set));
-		queue_expire(queue, until, budget);
+		queue_expire(steps, queue, until, budget);
 		if (twheel_queue_first(queue) <= until)
 			return false;
-		queue_expire(on_set, until, budget);
+		queue_expire(steps, on_set, until, budget);
 		list_splice_tail_init(&on_set->due, &queue->due);
 		if (twheel_queue_first(on_set) <= until)
 			return false;
@@ -394,7 +397,7 @@ static bool steps_catch_up(struct twheel_base *base, u64 now, unsigned int *budg
 			 &steps->cancelled, budget))
 		return false;
 	tick = tick_after(queue, steps->passed.latest);
-	queue_expire(queue, tick - 1, budget);
+	queue_expire(steps, queue, tick - 1, budget);
 	if (twheel_queue_first(queue) < tick)
 		return false;
 	if (steps->passed.back &&
