@@ -250,7 +250,7 @@ static u64 model_step(const struct model *model, struct rnd_state *random, unsig
 	case 0:
 		return earliest == TWHEEL_TICK_NEVER ? model->now : max(earliest, model->now);
 	case 1:
-		return max(model->now, min(earliest, TWHEEL_TICK_NEVER - 1) - 1);
+		return max(model->now + 1, min(earliest, TWHEEL_TICK_NEVER - 1)) - 1;
 	default:
 		if (check_add_overflow(model->now, random_magnitude(random, bits), &now))
 			now = model->now;
