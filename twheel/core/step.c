@@ -56,7 +56,7 @@
  *     due first.
  *  3. In the next tick, nodes with a deadline up to the old time become due. The rest goes to
  *     @added; of @on_set everything that is left goes to @cancelled.
- *  4. The wheels go back, and what is on @added moves to @placing, to be placed by the new time.
+ *  4. The wheels go back. The nodes on @added move to @placing, to be placed by the new time.
  *
  * If several steps are noticed at once, the first one cancels, and for the other timers the latest
  * time counts that the clock has shown.
@@ -64,8 +64,8 @@
  * Usually no bucket has expired at the time of the step, and after a look at the first bucket
  * the step is complete. Otherwise a new timer cannot be placed, since the wheels are still at
  * the old time: it goes to @added, too. A step during another one extends it. It does not
- * examine the ordinary timers that have no bucket yet: such a timer, if its deadline
- * passes before it is placed, follows a clock that is set back again in this moment.
+ * examine the ordinary timers on @added: such a timer, if its deadline passes before it is
+ * placed, follows a clock that is set back again in this moment.
  *
  * A timer that a step cancels is embedded in a struct twheel_clock_timer, with the generation at
  * which it was armed. A re-arm that finds another generation is refused.
