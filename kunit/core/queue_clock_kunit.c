@@ -90,14 +90,14 @@ static void set(u64 passed, u64 now)
 }
 
 /* Complete the work of a step. */
-static unsigned int run(u64 tick)
+static unsigned int run(void)
 {
 	unsigned int budget, calls = 0;
 
 	do {
 		budget = BUDGET;
 		calls++;
-	} while (twheel_steps_run(base, tick, &budget));
+	} while (twheel_steps_run(base, &budget));
 	return calls;
 }
 
@@ -206,7 +206,7 @@ static void passed_nodes_are_due_in_order_after_step_back(struct kunit *test)
 	set(NS(START + 150), NS(START - 500));
 	/* A deadline that is before the old time and after the new one has not passed. */
 	add(NR_TIMERS - 1, START + 100);
-	KUNIT_EXPECT_GE(test, run(START - 500), NR_TIMERS / 4 / BUDGET);
+	KUNIT_EXPECT_GE(test, run(), NR_TIMERS / 4 / BUDGET);
 	for (i = 0; (due = pop(&cancelled)) >= 0; i++) {
 		tick = timers[due].timer.node.expires / TICK_NS;
 		KUNIT_EXPECT_EQ(test, cancelled, tick > START + 150);
@@ -280,6 +280,36 @@ static void nodes_are_placed_before_the_wheel_advances(struct kunit *test)
 	}
 }
 
+/* Also if the clock passes their ticks before they have a bucket. */
+static void timers_added_during_a_step_are_due_in_order(struct kunit *test)
+{
+	bool back, cancelled;
+	unsigned int i, nr;
+	int due[3];
+
+	for (i = 0; i < 3; i++) {
+		back = i > 0;
+		add_ns(0, NS(START + 94), back ? 0 : TWHEEL_TIMER_CANCEL_ON_SET);
+		set(NS(START + (back ? 95 : 15)), NS(START + 20));
+		add(1, START + 80);
+		add(2, START + 70);
+		/* Another step, or as before another add. */
+		if (i > 1)
+			set(NS(START + 25), NS(START + 85));
+		else
+			twheel_steps_forward(base, START + 85);
+		for (nr = 0; advance(START + 85); )
+			while (nr < ARRAY_SIZE(due) && (due[nr] = pop(&cancelled)) >= 0)
+				nr++;
+		KUNIT_ASSERT_EQ(test, nr, ARRAY_SIZE(due));
+		KUNIT_EXPECT_EQ(test, due[0], 0);
+		KUNIT_EXPECT_EQ(test, due[1], 2);
+		KUNIT_EXPECT_EQ(test, due[2], 1);
+		twheel_queue_rewind(queue, START);
+		twheel_queue_rewind(&base->steps->on_set, START);
+	}
+}
+
 /* Of the timers that wait for a bucket, a step cancels those that were not due before it. */
 static void timers_without_a_bucket_are_cancelled(struct kunit *test)
 {
@@ -292,11 +322,11 @@ static void timers_without_a_bucket_are_cancelled(struct kunit *test)
 	while (base->steps->stepping) {
 		/* Nothing of it is left when the step ends. */
 		budget = 3;
-		twheel_steps_run(base, START, &budget);
+		twheel_steps_run(base, &budget);
 	}
 	KUNIT_EXPECT_FALSE(test, list_empty(&base->steps->placing));
 	set(NS(START + 20 + 2 * BUDGET), NS(START + 100));
-	run(START + 100);
+	run();
 	expect_due(test, 0, false);
 	for (i = 1; i < 4 * BUDGET; i++)
 		expect_due(test, i, i > 2 * BUDGET);
@@ -314,12 +344,12 @@ static void work_completes_despite_frequent_steps(struct kunit *test)
 	while (nr < NR_TIMERS && steps++ < NR_TIMERS) {
 		set(NS(START), NS(START - steps % 2));
 		budget = BUDGET;
-		twheel_steps_run(base, START - 1, &budget);
+		twheel_steps_run(base, &budget);
 		while (pop(&cancelled) >= 0)
 			nr++;
 	}
 	KUNIT_EXPECT_EQ(test, nr, NR_TIMERS);
-	run(START);
+	run();
 }
 
 /* An add to a wheel that lags behind would be placed on too high a level. */
@@ -333,7 +363,7 @@ static void wheel_without_levels_is_at_the_present(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, on_set->wheel.now, START + 100);
 	add(0, START + 150);
 	set(NS(START + 200), NS(START + 50));
-	run(START + 50);
+	run();
 	KUNIT_EXPECT_EQ(test, on_set->wheel.now, START + 50);
 	expect_due(test, 0, false);
 }
@@ -354,7 +384,7 @@ static void emptied_base_has_no_timers(struct kunit *test)
 		nr += !!node;
 	KUNIT_EXPECT_EQ(test, nr, 6);
 	queue->nr_nodes = 0;
-	run(START);
+	run();
 }
 
 /* The reaper runs while twheel_stop() empties a base. */
@@ -369,7 +399,7 @@ static void emptying_a_base_cancels_nothing(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, twheel_steps_take(base, &node));
 	KUNIT_EXPECT_PTR_EQ(test, node, &timers[1].timer.node);
 	queue->nr_nodes--;
-	run(START);
+	run();
 	expect_due(test, 0, false);
 	expect_none_due(test);
 	advance(START + 10);
@@ -487,7 +517,7 @@ static void random_steps_match_model(struct kunit *test)
 		}
 		/* Timers that were added during the work of a step are not examined by another. */
 		if (from && !settled)
-			run(from / TICK_NS);
+			run();
 		if (from)
 			model_set(from, now);
 		/* Sometimes the clock is set while a bucket is partly emptied. */
@@ -501,13 +531,14 @@ static void random_steps_match_model(struct kunit *test)
 	for (i = 0; i < NR_TIMERS; i++)
 		if (model[i].pending)
 			delete(i);
-	run(now / TICK_NS);
+	run();
 }
 
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_back_moves_no_node),
 	KUNIT_CASE(passed_nodes_are_due_in_order_after_step_back),
 	KUNIT_CASE(nodes_are_placed_before_the_wheel_advances),
+	KUNIT_CASE(timers_added_during_a_step_are_due_in_order),
 	KUNIT_CASE(timers_without_a_bucket_are_cancelled),
 	KUNIT_CASE(work_completes_despite_frequent_steps),
 	KUNIT_CASE(wheel_without_levels_is_at_the_present),

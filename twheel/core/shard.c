@@ -161,12 +161,11 @@ bool twheel_shard_set(struct twheel_shard *shard)
 {
 	unsigned int i, budget = TWHEEL_CHUNK;
 	bool more = false;
-	u64 now;
 
 	spin_lock_irq(&shard->lock);
-	now = twheel_shard_look(shard);
+	twheel_shard_look(shard);
 	for (i = 0; i < TWHEEL_BASES; i++)
-		more |= twheel_steps_run(&shard->base[i], now, &budget);
+		more |= twheel_steps_run(&shard->base[i], &budget);
 	twheel_shard_arm_next(shard);
 	spin_unlock_irq(&shard->lock);
 	return more;

@@ -56,7 +56,8 @@
  *     due first.
  *  3. In the next tick, nodes with a deadline up to the old time become due. The rest goes to
  *     @added; of @on_set everything that is left goes to @cancelled.
- *  4. The wheels go back. The nodes on @added move to @placing, to be placed by the new time.
+ *  4. The wheels go back to the time that was set, before the nodes on @added. These move to
+ *     @placing.
  *
  * If several steps are noticed at once, the first one cancels, and for the other timers the latest
  * time counts that the clock has shown.
@@ -385,7 +386,7 @@ static bool steps_place(struct twheel_base *base, unsigned int *budget)
 }
 
 /* Steps 1 to 4 above, but for the last placing. Returns true at the end. */
-static bool steps_catch_up(struct twheel_base *base, u64 now, unsigned int *budget)
+static bool steps_catch_up(struct twheel_base *base, unsigned int *budget)
 {
 	struct twheel_steps *steps = base->steps;
 	struct twheel_queue *queue = &base->queue;
@@ -403,8 +404,9 @@ static bool steps_catch_up(struct twheel_base *base, u64 now, unsigned int *budg
 	if (steps->passed.back &&
 	    !steps_empty(base, queue, tick, steps->passed.latest, &steps->added, budget))
 		return false;
-	twheel_queue_rewind(queue, now);
-	twheel_queue_rewind(&steps->on_set, now);
+	/* Not to the present tick, which may have passed nodes on @added. */
+	twheel_queue_rewind(queue, steps->now);
+	twheel_queue_rewind(&steps->on_set, steps->now);
 	list_splice_init(&steps->added, &steps->placing);
 	list_splice_tail_init(&steps->added_on_set, &steps->placing);
 	steps->stepping = false;
@@ -427,15 +429,17 @@ void twheel_steps_begin(struct twheel_base *base, const struct twheel_passed *pa
 	if (steps->stepping) {
 		steps->passed.latest = max(steps->passed.latest, passed->latest);
 		steps->passed.back |= passed->back;
+		steps->now = min(steps->now, now);
 	} else {
 		steps->passed = *passed;
+		steps->now = now;
 	}
 	steps->stepping = true;
 	if (!base->queue.wheel.nr_levels)
 		twheel_queue_rewind(&base->queue, now);
 	if (!steps->on_set.wheel.nr_levels)
 		twheel_queue_rewind(&steps->on_set, now);
-	steps_catch_up(base, now, &budget);
+	steps_catch_up(base, &budget);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_steps_begin);
 
@@ -456,16 +460,15 @@ static void steps_mark(struct twheel_base *base, unsigned int *budget)
 /**
  * twheel_steps_run - do a part of the work that a step has left
  * @base: a base of CLOCK_REALTIME
- * @now: current tick
  * @budget: limit on nodes and buckets; decremented
  *
  * Return: true if work is left.
  */
-bool twheel_steps_run(struct twheel_base *base, u64 now, unsigned int *budget)
+bool twheel_steps_run(struct twheel_base *base, unsigned int *budget)
 {
 	struct twheel_steps *steps = base->steps;
 
-	if (steps->stepping && !steps_catch_up(base, now, budget))
+	if (steps->stepping && !steps_catch_up(base, budget))
 		return true;
 	steps_mark(base, budget);
 	steps_place(base, budget);
@@ -479,7 +482,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_steps_run);
  */
 bool twheel_steps_advance(struct twheel_base *base, u64 now, unsigned int *budget)
 {
-	if (unlikely(twheel_steps_busy(base->steps)) && twheel_steps_run(base, now, budget))
+	if (unlikely(twheel_steps_busy(base->steps)) && twheel_steps_run(base, budget))
 		return true;
 	return !steps_expire(base, now, budget) || twheel_queue_ready(&base->queue);
 }
@@ -487,8 +490,8 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_steps_advance);
 
 /*
  * twheel_queue_forward() for a base of CLOCK_REALTIME, for both queues in common: if one were to
- * pass an expired bucket of the other, or a node that is not placed yet, a timer added to it would
- * be due at once, before those.
+ * pass an expired bucket of the other, or a node on @placing, a timer added to it would be due at
+ * once, before those. Before the nodes on @added are placed, the wheels go back.
  */
 void twheel_steps_forward(struct twheel_base *base, u64 now)
 {

@@ -96,6 +96,7 @@ void twheel_wall_exit(void);
  * @added_on_set: likewise, timers that a step cancels
  * @cancelled: timers that a step has cancelled, not yet marked
  * @passed: time that the clock had reached, while @stepping
+ * @now: least tick to which a step has set the clock, while @stepping
  * @stepping: timers that were due at this time may be in a bucket
  *
  * Protected by the lock of the shard.
@@ -107,13 +108,14 @@ struct twheel_steps {
 	struct list_head	added_on_set;
 	struct list_head	cancelled;
 	struct twheel_passed	passed;
+	u64			now;
 	bool			stepping;
 };
 
 int twheel_steps_init(struct twheel_base *base, gfp_t gfp);
 void twheel_steps_destroy(struct twheel_base *base);
 void twheel_steps_begin(struct twheel_base *base, const struct twheel_passed *passed, u64 now);
-bool twheel_steps_run(struct twheel_base *base, u64 now, unsigned int *budget);
+bool twheel_steps_run(struct twheel_base *base, unsigned int *budget);
 bool twheel_steps_advance(struct twheel_base *base, u64 now, unsigned int *budget);
 void twheel_steps_forward(struct twheel_base *base, u64 now);
 bool twheel_steps_take(struct twheel_base *base, struct twheel_node **node);
