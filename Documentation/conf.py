@@ -23,7 +23,7 @@ highlight_language = "none"
 # Kernel-doc refers to types and functions of the kernel, which this site does not describe.
 nitpicky = True
 # The mark of a function for BPF programs.
-c_id_attributes = ["__bpf_kfunc"]
+c_id_attributes = ["__bpf_kfunc", "notrace"]
 # A purgatory is an opaque type.
 nitpick_ignore_regex = [("c:.*", r"(?!twheel_).*"), ("c:.*", "twheel_purgatory")]
 

@@ -28,6 +28,11 @@
  * all programs, and a work item does the rest, see op/signal_queue.c. A program takes constant
  * time, however many operations watch the key.
  *
+ * A program that is attached to a function of this call, and signals, runs on top of the call; the
+ * kernel only refuses a program that is running already. A chain of 38 programs, the most of one
+ * function, would overflow the stack. So a call needs half of the stack, and is notrace: no program
+ * runs before the check.
+ *
  * Whether a key is watched cannot be answered later, and needs the lock of its bucket. The
  * networking and cgroup hooks are never called inside of our critical sections. They may be
  * called with interrupts disabled, by netpoll or in a section of bpf_local_irq_save(), where the
@@ -49,6 +54,7 @@
 #include "../compat.h"
 #include "../op/purgatory.h"
 #include "../op/signal_queue.h"
+#include "../op/stack.h"
 #include "bpf.h"
 #include "file.h"
 #include "open.h"
@@ -139,17 +145,24 @@ __bpf_kfunc s64 twheel_bpf_handle(s32 fd)
  * * %0       - the signal is queued
  * * %-ENOENT  - there is no purgatory with this handle
  * * %-ENOBUFS - the purgatory has too many queued signals; this one is lost
+ * * %-EBUSY   - programs that signal are nested, and less than half of the stack is left; on the
+ *   stack of an interrupt, this is the fifth one; the signal is lost
  */
-__bpf_kfunc int twheel_bpf_signal(u64 handle, const struct twheel_key *key, u64 amount, u64 value)
+__bpf_kfunc notrace int twheel_bpf_signal(u64 handle, const struct twheel_key *key, u64 amount, u64 value)
 {
 	struct twheel_signal_queue *queue;
 	int err = -ENOENT;
+	bool counted;
 
+	if (twheel_stack_is_deep())
+		return -EBUSY;
+	counted = twheel_stack_enter();
 	rcu_read_lock();
 	queue = twheel_signal_queue_find(handle);
 	if (queue)
 		err = twheel_signal_queue_add(queue, key, amount, value);
 	rcu_read_unlock();
+	twheel_stack_leave(counted);
 	return err;
 }
 

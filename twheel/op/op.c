@@ -99,7 +99,6 @@
 #include <linux/percpu.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
-#include <linux/sched/task_stack.h>
 #include <linux/wait_bit.h>
 #include <trace/events/twheel.h>
 
@@ -107,6 +106,7 @@
 #include "../core/timer.h"
 #include "op.h"
 #include "purgatory.h"
+#include "stack.h"
 
 /* Two cache lines, and one for a watch, unless debugging makes locks larger. */
 static_assert(sizeof(struct twheel_op) <= 128 || sizeof(spinlock_t) > sizeof(u32));
@@ -439,38 +439,12 @@ bool twheel_op_unlink(struct twheel_op *op)
  *
  * A callback may end another operation, the callback of that one runs on top of it and may
  * end a third one, and so on. Consumers decide the depth, so the stack has to be protected.
- * With less than half of it left, the callback is deferred to the reaper: the timer of an
+ * With less than half of it left (stack.h), the callback is deferred to the reaper: the timer of an
  * unlinked operation is free, and armed to expire at once it brings the operation to a
  * thread with an empty stack.
- *
- * Softirqs have their own stack, and its bounds are unknown. They do not migrate, so their
- * depth is counted per CPU.
  */
 
-/* Maximum number of nested callbacks in a softirq. */
-#define SOFTIRQ_DEPTH	4
-
-static DEFINE_PER_CPU(unsigned int, softirq_depth);
-
-/* Return: the free part of the stack of the task; at least THREAD_SIZE on another stack. */
-static inline unsigned long stack_left(void)
-{
-	return (unsigned long)__builtin_frame_address(0) -
-	       (unsigned long)task_stack_page(current);
-}
-
-/* On PREEMPT_RT softirqs run on the stack of a task, too. */
-static inline bool on_task_stack(void)
-{
-	return stack_left() < THREAD_SIZE;
-}
-
-static inline bool stack_is_deep(void)
-{
-	if (unlikely(!on_task_stack()))
-		return this_cpu_read(softirq_depth) >= SOFTIRQ_DEPTH;
-	return stack_left() < THREAD_SIZE / 2;
-}
+DEFINE_PER_CPU(unsigned int, twheel_nested);
 
 /* Wake the callers of twheel_op_cancel_sync() after a change of the state. */
 static void op_wake(struct twheel_op *op)
@@ -509,16 +483,13 @@ static inline void op_callback_end(struct twheel_op *op, struct twheel_callback 
 static __always_inline void op_call_ended(struct twheel_op *op)
 {
 	unsigned long fn = (unsigned long)op->ops->ended;
-	bool in_softirq = !on_task_stack();
 	struct twheel_callback callback;
+	bool counted = twheel_stack_enter();
 
-	if (in_softirq)
-		this_cpu_inc(softirq_depth);
 	op_callback_begin(op, &callback, fn);
 	op->ops->ended(op);
 	op_callback_end(op, &callback, fn);
-	if (in_softirq)
-		this_cpu_dec(softirq_depth);
+	twheel_stack_leave(counted);
 }
 
 static __always_inline void op_callback_now(struct twheel_op *op)
@@ -559,7 +530,7 @@ static noinline void op_defer_callback(struct twheel_op *op)
 
 static __always_inline void op_callback(struct twheel_op *op)
 {
-	if (likely(!stack_is_deep()))
+	if (likely(!twheel_stack_is_deep()))
 		op_callback_now(op);
 	else
 		op_defer_callback(op);
