@@ -17,6 +17,10 @@
  * events that were not delivered back in order. An event is delivered when all of it has
  * been copied to the reader's buffer.
  *
+ * A page fault may block for any time, for example in a file system in user space. So a piece is
+ * copied with page faults disabled. If that fails, the reader puts the rest back for other readers
+ * and takes a single event, which it holds during the fault.
+ *
  * Periodic operations
  * ===================
  *
@@ -363,11 +367,13 @@ static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file
  * empty list.
  */
 static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr,
-			  struct iov_iter *to, bool *refilled)
+			  struct iov_iter *to, bool may_fault, bool *refilled)
 {
 	struct twheel_event event[COPY];
 	u32 done = 0, last = 0, copied, i;
 
+	if (likely(!may_fault))
+		pagefault_disable();
 	do {
 		copied = events_fill_and_copy(events, &file_ops[done], min(nr - done, (u32)COPY),
 					      event, to);
@@ -375,6 +381,8 @@ static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **
 			if (event_delivered(events, file_ops[done], &event[i], refilled))
 				file_ops[last++] = file_ops[done];
 	} while (copied == COPY && done < nr);
+	if (likely(!may_fault))
+		pagefault_enable();
 	if (unlikely(done < nr))
 		*refilled |= events_put_back(events, &file_ops[done], nr - done);
 	twheel_file_ops_forget(file_ops, last);
@@ -397,21 +405,28 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 {
 	size_t max = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
 	struct twheel_file_op *file_ops[PIECE];
-	bool signal = false;
+	bool signal = false, may_fault = false;
 	u32 nr, delivered;
 
 	while (done < max && !fatal_signal_pending(current)) {
-		nr = twheel_events_take(events, file_ops, min_t(size_t, max - done, PIECE));
-		/* None was taken, but some are readable: the collection takes longer. */
-		if (!nr && !twheel_events_readable(events))
-			return done;
-		delivered = nr ? events_deliver(events, file_ops, nr, to, &signal) : 0;
+		nr = twheel_events_take(events, file_ops,
+					may_fault ? 1 : min_t(size_t, max - done, PIECE));
+		if (!nr) {
+			/* If some are readable, the collection takes longer. */
+			if (!twheel_events_readable(events))
+				return done;
+			cond_resched();
+			continue;
+		}
+		delivered = events_deliver(events, file_ops, nr, to, may_fault, &signal);
 		done += delivered;
 		if (delivered < nr) {
 			/* Another reader may deliver the events that were put back. */
 			events_wake_next(events, signal);
-			return done ?: -EFAULT;
+			if (may_fault)
+				return done ?: -EFAULT;
 		}
+		may_fault = delivered < nr;
 		cond_resched();
 	}
 	/* This reader may have consumed the wake-up for the remaining events. */

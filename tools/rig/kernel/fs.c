@@ -99,7 +99,8 @@ unsigned long copy_to_user(void __user *to, const void *from, unsigned long size
 
 	might_sleep();
 	rig_touch(from, size, false);
-	rig_fault();
+	if (rig_fault())
+		return size;
 	user_copy(to, from, copied, true);
 	/* As on arm64: the last steps of a loop that copies 64 bytes at a time are not counted. */
 	if (copied < size)

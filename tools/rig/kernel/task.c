@@ -203,13 +203,16 @@ void rig_jitter(void)
 }
 
 /* A page of the user may have to be read in: of 64 copies, 1 sleeps. */
-void rig_fault(void)
+bool rig_fault(void)
 {
 	u64 rng = rig_random() >> 20;
 
 	rig_jitter();
-	if (!(rng & 63))
+	if (rng & 63)
+		return false;
+	if (!rig_self()->nofault)
 		usleep(rng >> 6 & 127);
+	return rig_self()->nofault;
 }
 
 void rig_linger(void)

@@ -76,6 +76,17 @@ static inline void put_user_ns(struct user_namespace *ns)
 #define RIG_USER_READ	1
 #define RIG_USER_WRITE	2
 void rig_user_pages(void *start, size_t size, const u8 *may);
+/* A copy with page faults disabled fails at random. */
+static inline void pagefault_disable(void)
+{
+	rig_self()->nofault++;
+}
+
+static inline void pagefault_enable(void)
+{
+	rig_self()->nofault--;
+}
+
 unsigned long copy_to_user(void __user *to, const void *from, unsigned long size);
 unsigned long copy_from_user(void *to, const void __user *from, unsigned long size);
 unsigned long clear_user(void __user *to, unsigned long size);

@@ -57,6 +57,7 @@ struct rig_self {
 	bool			bound;		/* stays on @cpu */
 	int			atomic;		/* spinlocks held */
 	int			non_block;	/* nesting of non_block_start() */
+	int			nofault;	/* nesting of pagefault_disable() */
 	enum rig_context	context;
 	u64			random;
 	s64			allocated;	/* objects allocated minus freed by this thread */
@@ -78,7 +79,7 @@ u64 rig_random(void);
 /* Occasionally spins, yields, sleeps or changes the CPU: at locks, user copies, trace events. */
 #ifdef RIG_JITTER
 void rig_jitter(void);
-void rig_fault(void);
+bool rig_fault(void);
 /* Spin before waiting, so that the condition may become true without a wakeup. */
 void rig_linger(void);
 #else
@@ -86,8 +87,9 @@ static inline void rig_jitter(void)
 {
 }
 
-static inline void rig_fault(void)
+static inline bool rig_fault(void)
 {
+	return false;
 }
 
 static inline void rig_linger(void)
