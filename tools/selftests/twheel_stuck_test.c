@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tasks that block while the device writes to their memory, for as long as they like: the page
- * is missing, and a userfaultfd gets the fault. They keep little from others: a reader one event.
+ * is missing, and a userfaultfd gets the fault. They keep little from others: a reader one event, a
+ * lister nothing.
  */
 #include <linux/userfaultfd.h>
 #include <signal.h>
@@ -170,6 +171,41 @@ TEST_F(stuck, killed_reader_gives_its_event_back)
 		SKIP(return, "no userfaultfd");
 	ASSERT_EQ('y', byte);
 	EXPECT_EQ(1, read_rest(self));
+}
+
+static void *list_stuck(void *arg)
+{
+	FIXTURE_DATA(stuck) *self = arg;
+	struct twheel_list_args args = {
+		.flags = TWHEEL_LIST_OTHERS,
+		.entries = address(self->memory),
+		.entry_size = sizeof(struct twheel_pending),
+		.max_entries = 1,
+	};
+
+	return (void *)(long)call(self->fd, TWHEEL_IOC_LIST, &args);
+}
+
+TEST_F(stuck, blocked_lister_keeps_no_operation)
+{
+	struct twheel_event event;
+	pthread_t thread;
+	void *error;
+	__u64 id;
+
+	if (!map_missing(self))
+		SKIP(return, "no userfaultfd");
+	id = add_deadline(self->fd, TWHEEL_NEVER, 0, 0);
+	ASSERT_NE(0, id);
+	ASSERT_EQ(1, query(self->fd).user_ops);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, list_stuck, self));
+	ASSERT_TRUE(one_is_stuck(self->faults));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	ASSERT_EQ(1, read_events(self->fd, &event, 1));
+	EXPECT_EQ(0, query(self->fd).user_ops);
+	ASSERT_TRUE(supply(self));
+	ASSERT_EQ(0, pthread_join(thread, &error));
+	EXPECT_EQ(0, (long)error);
 }
 
 TEST_HARNESS_MAIN

@@ -3,8 +3,9 @@
  * Character devices: TWHEEL_IOC_INFO and TWHEEL_IOC_LIST.
  *
  * The cursor of a listing is an index of an id, so no state is kept between calls.
- * An operation keeps its index while it is pending, so it is listed once. No lock is held
- * while user memory is written.
+ * An operation keeps its index while it is pending, so it is listed once. No lock and no
+ * reference to an operation is held while user memory is written, which may block for any time:
+ * operations of other users stay charged while they have references.
  */
 #include <linux/err.h>
 #include <linux/minmax.h>
@@ -129,27 +130,15 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 	return err ?: info_write(info, &pending, keys);
 }
 
-/* Write the entry of an operation. Returns 1, 0 if it is not listed, or an error. */
-static int list_one(struct twheel_ioctl *call, const struct twheel_list_args *list,
-		    struct twheel_file_op *file_op)
-{
-	struct twheel_watch_spec keys[TWHEEL_PENDING_KEYS];
-	struct twheel_pending pending;
-
-	if (!(list->flags & TWHEEL_LIST_OTHERS) && !is_own(call, file_op))
-		return 0;
-	if (pending_fill(call, file_op, &pending, keys, ARRAY_SIZE(keys)))
-		return 0;
-	return twheel_entry_write(list->entries, list->nr, list->entry_size, &pending,
-				  sizeof(pending)) ?: 1;
-}
-
 static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
 {
+	struct twheel_watch_spec keys[TWHEEL_PENDING_KEYS];
 	unsigned long index = list->cursor;
-	u32 skip = LIST_SKIP;
 	struct twheel_file_op *file_op;
-	int ret;
+	struct twheel_pending pending;
+	u32 skip = LIST_SKIP;
+	bool listed;
+	int err;
 
 	while (list->nr < list->max_entries && skip) {
 		file_op = twheel_file_op_next(call->file->instance, &index);
@@ -157,12 +146,15 @@ static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
 			list->cursor = TWHEEL_LIST_END;
 			return 0;
 		}
-		ret = list_one(call, list, file_op);
+		listed = (list->flags & TWHEEL_LIST_OTHERS || is_own(call, file_op)) &&
+			 !pending_fill(call, file_op, &pending, keys, ARRAY_SIZE(keys));
 		twheel_file_op_put(file_op);
-		if (ret < 0)
-			return ret;
-		list->nr += ret;
-		skip -= !ret;
+		err = listed ? twheel_entry_write(list->entries, list->nr, list->entry_size,
+						  &pending, sizeof(pending)) : 0;
+		if (err)
+			return err;
+		list->nr += listed;
+		skip -= !listed;
 		list->cursor = ++index;
 		if (fatal_signal_pending(current))
 			break;
