@@ -2,7 +2,7 @@
 /*
  * KUnit tests for the table of ids, against an array of objects.
  */
-#include <linux/bits.h>
+#include <linux/bitops.h>
 #include <linux/log2.h>
 #include <linux/rcupdate.h>
 
@@ -55,8 +55,12 @@ static void add(struct kunit *test, struct object *object)
 {
 	u32 shard = random_below(&random, TWHEEL_ID_SHARDS);
 
-	KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, shard, object, &object->id), 0);
-	KUNIT_ASSERT_NE(test, object->id & TWHEEL_INDEX_MASK, 0);
+	bool hidden = random_below(&random, 2);
+
+	KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, shard, object, hidden, &object->id), 0);
+	KUNIT_ASSERT_EQ(test, !!(object->id & TWHEEL_ID_HIDDEN), hidden);
+	KUNIT_ASSERT_NE(test, object->id, 0);
+	KUNIT_ASSERT_NE(test, object->id, TWHEEL_NO_ID);
 	KUNIT_ASSERT_NE(test, object->id, object->last_id);
 	object->last_id = object->id;
 }
@@ -111,7 +115,7 @@ static void lists_each_object_once(struct kunit *test)
 		object = twheel_ids_next(&ids, &index);
 		if (!object)
 			continue;
-		KUNIT_EXPECT_EQ(test, object->id & TWHEEL_INDEX_MASK, index);
+		KUNIT_EXPECT_EQ(test, twheel_id_index(&ids, object->id), index);
 		index++;
 		nr++;
 	}
@@ -127,8 +131,9 @@ static void unknown_ids_are_not_assigned(struct kunit *test)
 	u64 later;
 
 	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, 1ULL << TWHEEL_INDEX_BITS | 1));
-	add(test, object);
+	KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, 0, object, false, &object->id), 0);
 	later = object->id + (1ULL << TWHEEL_INDEX_BITS);
+	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, twheel_id_hide(&ids, later)));
 	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, later));
 	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, object->id & TWHEEL_INDEX_MASK));
 	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, object->id | TWHEEL_INDEX_MASK));
@@ -137,6 +142,25 @@ static void unknown_ids_are_not_assigned(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, find(object->id | TWHEEL_INDEX_MASK));
 	KUNIT_EXPECT_NULL(test, find(0));
 	KUNIT_EXPECT_NULL(test, find(U64_MAX));
+	KUNIT_EXPECT_NULL(test, find(TWHEEL_NO_ID));
+}
+
+/* An encrypted id has half of the bits in common with the next one, and all can be decrypted. */
+static void hidden_ids_show_nothing(struct kunit *test)
+{
+	u64 plain = random_below(&random, U32_MAX), hidden, last = twheel_id_hide(&ids, plain - 1);
+	u32 differ = 0, i;
+
+	for (i = 0; i < STEPS; i++, plain++) {
+		hidden = twheel_id_hide(&ids, plain);
+		KUNIT_ASSERT_TRUE(test, hidden & TWHEEL_ID_HIDDEN);
+		KUNIT_ASSERT_EQ(test, twheel_id_plain(&ids, hidden), plain);
+		differ += hweight64(hidden ^ last);
+		last = hidden;
+	}
+	/* The deviation is 1,775. */
+	KUNIT_EXPECT_GE(test, differ, 63 * STEPS / 2 - 10 * 1775);
+	KUNIT_EXPECT_LE(test, differ, 63 * STEPS / 2 + 10 * 1775);
 }
 
 static u32 leaves_with_slots(void)
@@ -186,6 +210,7 @@ static struct kunit_case ids_cases[] = {
 	KUNIT_CASE(finds_what_a_model_has),
 	KUNIT_CASE(lists_each_object_once),
 	KUNIT_CASE(unknown_ids_are_not_assigned),
+	KUNIT_CASE(hidden_ids_show_nothing),
 	KUNIT_CASE(empty_leaves_have_no_slots),
 	KUNIT_CASE(leaves_are_used_again),
 	{}

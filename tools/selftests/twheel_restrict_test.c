@@ -152,6 +152,73 @@ TEST_F(confined, list_has_own_operations)
 	ASSERT_EQ(2, list_all(self->other, TWHEEL_LIST_OTHERS, entries, 8));
 }
 
+/* Number of own operations, listed one by one. */
+static int listed_own(int fd)
+{
+	struct twheel_pending pending;
+	struct twheel_list_args args = {
+		.entries = address(&pending),
+		.entry_size = sizeof(pending),
+		.max_entries = 1,
+	};
+	int nr = 0;
+
+	while (!call(fd, TWHEEL_IOC_LIST, &args) && args.nr == 1)
+		nr += pending.flags & TWHEEL_PENDING_OWN;
+	/* A call that lists nothing would show how many it has skipped. */
+	return args.nr || args.cursor != TWHEEL_LIST_END ? -1 : nr;
+}
+
+/* Between two of its adds, the other file makes an add, then two, and so on. */
+TEST_F(confined, ids_tell_nothing_of_others)
+{
+	__u64 id, last = 0, distance, equal = 0, last_distance = 0;
+	int i, j, near = 0;
+
+	for (i = 0; i < 64; i++) {
+		id = add_deadline(self->fd, HOUR, 0, 0);
+		ASSERT_NE(0, id);
+		distance = id > last ? id - last : last - id;
+		/* Random numbers of 63 bits are as near as this once in a million runs. */
+		near += distance < 1ULL << 36;
+		equal += distance == last_distance;
+		last = id;
+		last_distance = distance;
+		for (j = 0; j < i; j++)
+			ASSERT_NE(0, add_deadline(self->other, HOUR, 0, 0));
+	}
+	EXPECT_EQ(0, near);
+	EXPECT_EQ(0, equal);
+	EXPECT_EQ(1 + 64, listed_own(self->fd));
+	/* For other files it is an id like any. */
+	EXPECT_EQ(1, op_rearm(self->other, last, 2 * HOUR, 0));
+	EXPECT_EQ(0, op_complete(self->other, last, 7));
+	EXPECT_EVENT(self->fd, last, TWHEEL_REASON_COMPLETED, 7);
+	EXPECT_EQ(EALREADY, op_cancel(self->other, last));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, last));
+}
+
+/* More than a call of another file skips. */
+TEST_F(confined, list_does_not_stop_at_others)
+{
+	struct twheel_list_args args = { .entry_size = sizeof(struct twheel_pending), .max_entries = 1 };
+	struct twheel_pending pending;
+	__u64 own;
+	int i;
+
+	for (i = 0; i < 10000; i++)
+		ASSERT_NE(0, add_deadline(self->other, HOUR, 0, 0));
+	own = add_deadline(self->fd, HOUR, 0, 0);
+	args.entries = address(&pending);
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_LIST, &args));
+	EXPECT_EQ(1, args.nr);
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_LIST, &args));
+	EXPECT_EQ(1, args.nr);
+	EXPECT_TRUE(pending.id == own || pending.id == self->own);
+	/* The place is as secret as an id. */
+	EXPECT_GT(args.cursor, 1ULL << 42);
+}
+
 TEST_F(confined, drain_cancels_own_operations)
 {
 	EXPECT_EQ(1, drain(self->fd));

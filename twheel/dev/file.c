@@ -20,8 +20,7 @@
  *						id = new id
  *
  * If it takes a reference to the new life, it does not read the id of the old one. Until the new id
- * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up. 0
- * would match one with 0 from user space: slot 0 of every leaf but the first has objects.
+ * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up.
  *
  * The id is freed when the final event has been read. Calls on an operation that has ended return
  * -EALREADY before and after that.
@@ -140,16 +139,24 @@ static bool file_op_try_get(struct twheel_file_op *file_op)
 	return true;
 }
 
-/* Whether an operation with a reference is in a table under an id, as far as its @bits say. */
-static bool file_op_has_id(const struct twheel_file_op *file_op,
-			   const struct twheel_instance *instance, u64 id, u64 bits)
+/* The id of an operation with a reference. Other members are valid if it is not TWHEEL_NO_ID. */
+static u64 file_op_id(const struct twheel_file_op *file_op)
 {
 	/* On 32-bit kernels this may be half of TWHEEL_NO_ID, which does not match either. */
-	u64 found = READ_ONCE(file_op->id);
+	u64 id = READ_ONCE(file_op->id);
 
 	/* Pairs with the smp_wmb() in twheel_ids_add(). */
 	smp_rmb();
-	return !((found ^ id) & bits) && file_op->file->instance == instance;
+	return id;
+}
+
+static bool file_op_has_index(const struct twheel_file_op *file_op,
+			      const struct twheel_instance *instance, unsigned long index)
+{
+	u64 id = file_op_id(file_op);
+
+	return id != TWHEEL_NO_ID && twheel_id_index(&instance->ids, id) == index &&
+	       file_op->file->instance == instance;
 }
 
 /* The operation of an id with a reference, or NULL. */
@@ -162,7 +169,7 @@ static struct twheel_file_op *file_op_find(struct twheel_instance *instance, u64
 	if (file_op && !file_op_try_get(file_op))
 		file_op = NULL;
 	rcu_read_unlock();
-	if (!file_op || likely(file_op_has_id(file_op, instance, id, U64_MAX)))
+	if (!file_op || likely(file_op_id(file_op) == id && file_op->file->instance == instance))
 		return file_op;
 	twheel_file_op_put(file_op);
 	return NULL;
@@ -195,7 +202,7 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 		file_op = twheel_ids_next(&instance->ids, index);
 		found = file_op && file_op_try_get(file_op);
 		rcu_read_unlock();
-		if (found && likely(file_op_has_id(file_op, instance, *index, TWHEEL_INDEX_MASK)))
+		if (found && likely(file_op_has_index(file_op, instance, *index)))
 			return file_op;
 		if (found)
 			twheel_file_op_put(file_op);

@@ -2,7 +2,7 @@
 /*
  * Character devices: a table of ids.
  *
- * An id is an index and a generation above it. The upper bits of the index are the number of a
+ * A plain id is an index and a generation above it. The upper bits of the index are the number of a
  * leaf, the lower ones that of a slot in it. A slot has the address of an object or, with the
  * lowest bit set, the number of the next free slot of the leaf. Adding, removing and finding an
  * object are O(1). An index is used again at once, but its generation has grown: an old id does not
@@ -22,6 +22,11 @@
  * SLAB_TYPESAFE_BY_RCU): the caller takes a reference and compares the id.
  *
  * The locks are taken in process context only, and never one inside of another.
+ *
+ * Index and generation show how many objects others have added. The holder of a restricted file must
+ * not learn that: the ids of its objects are encrypted with a secret of the table. This is a Feistel
+ * network of four rounds with SipHash, a permutation of 63 bits, so these ids are as unique as the
+ * plain ones and found in O(1). Bit 63 tells them apart.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -31,6 +36,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
+#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -44,9 +50,6 @@
 
 /* Number of leaves that a listing visits in a read-side critical section. */
 #define VISIT_MAX	32
-
-/* A look-up finds nothing under TWHEEL_NO_ID. */
-static_assert((TWHEEL_NO_ID & TWHEEL_INDEX_MASK) >> TWHEEL_LEAF_BITS >= TWHEEL_LEAVES_MAX);
 
 static struct kmem_cache *slots_cache;
 
@@ -62,10 +65,42 @@ void twheel_ids_cleanup(void)
 	kmem_cache_destroy(slots_cache);
 }
 
+/* A round of the Feistel network; a half is the upper 31 bits or the lower 32 bits. */
+static u32 hide_round(const struct twheel_ids *ids, u32 round, u32 half)
+{
+	return siphash_2u32(half, round, &ids->secret);
+}
+
+u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain)
+{
+	u32 upper = plain >> 32, lower = plain, round;
+
+	for (round = 0; round < 4; round += 2) {
+		lower ^= hide_round(ids, round, upper);
+		upper ^= hide_round(ids, round + 1, lower) & (U32_MAX >> 1);
+	}
+	return TWHEEL_ID_HIDDEN | (u64)upper << 32 | lower;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_id_hide);
+
+u64 twheel_id_unhide(const struct twheel_ids *ids, u64 id)
+{
+	u32 upper = (id & ~TWHEEL_ID_HIDDEN) >> 32, lower = id, round;
+
+	for (round = 4; round; round -= 2) {
+		upper ^= hide_round(ids, round - 1, lower) & (U32_MAX >> 1);
+		lower ^= hide_round(ids, round - 2, upper);
+	}
+	return (u64)upper << 32 | lower;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_id_unhide);
+
 /* @ids is zeroed. */
 void twheel_ids_init(struct twheel_ids *ids)
 {
 	unsigned int i;
+
+	get_random_bytes(&ids->secret, sizeof(ids->secret));
 
 	spin_lock_init(&ids->lock);
 	for (i = 0; i < ARRAY_SIZE(ids->shard); i++)
@@ -187,8 +222,7 @@ static void leaf_set_slots(struct twheel_ids *ids, u32 nr, void **slots)
 {
 	struct twheel_id_leaf *leaf = leaf_at(ids, nr);
 
-	/* No index is 0. */
-	leaf->free = nr == 1;
+	leaf->free = 0;
 	/* Pairs with the address dependency in twheel_ids_find(). */
 	smp_store_release(&leaf->slots, slots);
 }
@@ -230,10 +264,11 @@ static noinline int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *s
 }
 
 /* Put an object in a free slot. Returns false if none is at hand. */
-static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, void *object, u64 *id)
+static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, void *object,
+		      bool hidden, u64 *id)
 {
 	struct twheel_id_leaf *leaf = shard->leaf;
-	u64 generation = shard->generation + 1;
+	u64 generation = shard->generation + 1, plain;
 	void **slot;
 	u32 free;
 
@@ -245,8 +280,10 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 	WRITE_ONCE(shard->generation, generation);
 	/* Pairs with the smp_rmb() of a task that has found an earlier object at this address. */
 	smp_wmb();
-	WRITE_ONCE(*id, generation << TWHEEL_INDEX_BITS |
-			(shard->free - 1) << TWHEEL_LEAF_BITS | free);
+	plain = (generation << TWHEEL_INDEX_BITS & ~TWHEEL_ID_HIDDEN) |
+		(shard->free - 1) << TWHEEL_LEAF_BITS | free;
+	hidden |= !plain || plain == TWHEEL_NO_ID;
+	WRITE_ONCE(*id, unlikely(hidden) ? twheel_id_hide(ids, plain) : plain);
 	leaf->free = slot_next(*slot);
 	leaf->used++;
 	if (leaf->free == NO_SLOT)
@@ -258,9 +295,9 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 
 /*
  * Add an object to a shard, or to another one if this has no free index. *@id is set before the
- * object can be found. Returns -ENOSPC if all indices are in use, or -ENOMEM. May sleep.
+ * object can be found, and encrypted if it is @hidden. Returns -ENOSPC if all indices are in use, or -ENOMEM. May sleep.
  */
-int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, u64 *id)
+int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, bool hidden, u64 *id)
 {
 	unsigned int tries = TWHEEL_ID_SHARDS;
 	struct twheel_id_shard *shard;
@@ -270,7 +307,7 @@ int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, u64 *i
 	do {
 		shard = &ids->shard[nr % TWHEEL_ID_SHARDS];
 		spin_lock(&shard->lock);
-		added = shard_add(ids, shard, object, id);
+		added = shard_add(ids, shard, object, hidden, id);
 		spin_unlock(&shard->lock);
 		if (likely(added))
 			return 0;
@@ -311,17 +348,21 @@ static void **shard_remove(struct twheel_ids *ids, struct twheel_id_shard *shard
 /* Remove the objects of the first ids, as far as they are in one shard. Returns their number. */
 static u32 ids_remove_some(struct twheel_ids *ids, const u64 *id, u32 nr)
 {
-	u8 number = leaf_at(ids, id_leaf(*id))->shard;
+	u64 plain = twheel_id_plain(ids, *id);
+	u8 number = leaf_at(ids, id_leaf(plain))->shard;
 	struct twheel_id_shard *shard = &ids->shard[number];
 	void **slots;
 	u32 i = 0;
 
 	spin_lock(&shard->lock);
 	do {
-		slots = shard_remove(ids, shard, id[i++]);
+		slots = shard_remove(ids, shard, plain);
 		if (unlikely(slots))
 			kmem_cache_free(slots_cache, slots);
-	} while (i < nr && leaf_at(ids, id_leaf(id[i]))->shard == number);
+		if (++i == nr)
+			break;
+		plain = twheel_id_plain(ids, id[i]);
+	} while (leaf_at(ids, id_leaf(plain))->shard == number);
 	spin_unlock(&shard->lock);
 	return i;
 }
@@ -365,14 +406,17 @@ static void *leaf_object(const struct twheel_id_leaf *leaf, u32 nr)
 
 /*
  * Find the object of an id, in a read-side critical section. It may be another one, or have been
- * freed. Returns NULL if there is none.
+ * freed. Returns NULL if there is none, and for 0 and TWHEEL_NO_ID.
  */
 void *twheel_ids_find(struct twheel_ids *ids, u64 id)
 {
-	struct twheel_id_leaf *leaf = leaf_find(ids, id);
+	u64 plain = twheel_id_plain(ids, id);
+	struct twheel_id_leaf *leaf = leaf_find(ids, plain);
 
+	if (unlikely(!id || id == TWHEEL_NO_ID))
+		return NULL;
 	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "look-up without rcu_read_lock()");
-	return leaf ? leaf_object(leaf, id_slot(id)) : NULL;
+	return leaf ? leaf_object(leaf, id_slot(plain)) : NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_find);
 
@@ -413,8 +457,8 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_ids_next);
  */
 bool twheel_ids_assigned(struct twheel_ids *ids, u64 id)
 {
-	const struct twheel_id_leaf *leaf = leaf_find(ids, id);
-	u64 generation = id >> TWHEEL_INDEX_BITS;
+	u64 plain = twheel_id_plain(ids, id), generation = plain >> TWHEEL_INDEX_BITS;
+	const struct twheel_id_leaf *leaf = leaf_find(ids, plain);
 
 	return leaf && generation &&
 	       generation <= READ_ONCE(ids->shard[leaf->shard].generation);

@@ -6,12 +6,14 @@
 #include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/init.h>
+#include <linux/compiler.h>
 #include <linux/limits.h>
+#include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/* The low bits of an id are the index, which is never 0; the rest is a generation. */
-#define TWHEEL_INDEX_BITS	26
+/* The low bits of a plain id are the index; then follow 38 of a generation. */
+#define TWHEEL_INDEX_BITS	25
 #define TWHEEL_INDEX_END	BIT(TWHEEL_INDEX_BITS)
 #define TWHEEL_INDEX_MASK	(TWHEEL_INDEX_END - 1)
 
@@ -20,10 +22,13 @@
 #define TWHEEL_LEAF_SLOTS	BIT(TWHEEL_LEAF_BITS)
 
 /* Leaves are counted from 1. */
-#define TWHEEL_LEAVES_MAX	(BIT(TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS) - 1)
+#define TWHEEL_LEAVES_MAX	BIT(TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS)
 
-/* An id that no object has: there is no leaf for its index. */
-#define TWHEEL_NO_ID		U64_MAX
+/* The other bits of the id are encrypted. */
+#define TWHEEL_ID_HIDDEN	BIT_ULL(63)
+
+/* An id that no object has, like 0. */
+#define TWHEEL_NO_ID		(U64_MAX & ~TWHEEL_ID_HIDDEN)
 
 #define TWHEEL_ID_SHARDS	8
 
@@ -63,22 +68,37 @@ struct twheel_id_shard {
  * @nr_leaves: number of leaves; it does not decrease
  * @block: leaves from 2^i to 2^(i+1) - 1 are in block i
  * @shard: the parts of the table
+ * @secret: encrypts ids; immutable
  */
 struct twheel_ids {
 	spinlock_t		lock;	/* of new leaves */
 	u32			nr_leaves;
-	struct twheel_id_leaf	*block[TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS];
+	struct twheel_id_leaf	*block[TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS + 1];
 	struct twheel_id_shard	shard[TWHEEL_ID_SHARDS];
+	siphash_key_t		secret;
 };
 
 int __init twheel_ids_setup(void);
 void twheel_ids_cleanup(void);
 void twheel_ids_init(struct twheel_ids *ids);
 void twheel_ids_exit(struct twheel_ids *ids);
-int twheel_ids_add(struct twheel_ids *ids, unsigned int shard, void *object, u64 *id);
+int twheel_ids_add(struct twheel_ids *ids, unsigned int shard, void *object, bool hidden, u64 *id);
 void twheel_ids_remove(struct twheel_ids *ids, const u64 *id, u32 nr);
 void *twheel_ids_find(struct twheel_ids *ids, u64 id);
 void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index);
 bool twheel_ids_assigned(struct twheel_ids *ids, u64 id);
+u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain);
+u64 twheel_id_unhide(const struct twheel_ids *ids, u64 id);
+
+/* The plain form of an id: generation and index. */
+static inline u64 twheel_id_plain(const struct twheel_ids *ids, u64 id)
+{
+	return likely(!(id & TWHEEL_ID_HIDDEN)) ? id : twheel_id_unhide(ids, id);
+}
+
+static inline u64 twheel_id_index(const struct twheel_ids *ids, u64 id)
+{
+	return twheel_id_plain(ids, id) & TWHEEL_INDEX_MASK;
+}
 
 #endif /* _TWHEEL_DEV_IDS_H */

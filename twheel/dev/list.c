@@ -2,7 +2,9 @@
 /*
  * Character devices: TWHEEL_IOC_INFO and TWHEEL_IOC_LIST.
  *
- * The cursor of a listing is an index of an id, so no state is kept between calls.
+ * The cursor of a listing is an index of an id, so no state is kept between calls. That of a
+ * restricted file is encrypted, like its ids, and such a call does not stop at the operations of
+ * others: both would show their number.
  * An operation keeps its index while it is pending, so it is listed once. No lock and no
  * reference to an operation is held while user memory is written, which may block for any time:
  * operations of other users stay charged while they have references.
@@ -18,7 +20,7 @@
 #include "list.h"
 #include "time.h"
 
-/* Number of operations that a call may skip before it returns. */
+/* Number of operations that a call of a file without restrictions may skip before it returns. */
 #define LIST_SKIP	4096
 
 static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
@@ -130,18 +132,20 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 	return err ?: info_write(info, &pending, keys);
 }
 
-static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
+/* List from @index on; @hidden for a restricted file. */
+static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list,
+		     unsigned long index, bool hidden)
 {
+	struct twheel_instance *instance = call->file->instance;
 	struct twheel_watch_spec keys[TWHEEL_PENDING_KEYS];
-	unsigned long index = list->cursor;
 	struct twheel_file_op *file_op;
 	struct twheel_pending pending;
 	u32 skip = LIST_SKIP;
 	bool listed;
-	int err;
+	int err = 0;
 
 	while (list->nr < list->max_entries && skip) {
-		file_op = twheel_file_op_next(call->file->instance, &index);
+		file_op = twheel_file_op_next(instance, &index);
 		if (!file_op) {
 			list->cursor = TWHEEL_LIST_END;
 			return 0;
@@ -149,23 +153,27 @@ static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
 		listed = (list->flags & TWHEEL_LIST_OTHERS || is_own(call, file_op)) &&
 			 !pending_fill(call, file_op, &pending, keys, ARRAY_SIZE(keys));
 		twheel_file_op_put(file_op);
-		err = listed ? twheel_entry_write(list->entries, list->nr, list->entry_size,
-						  &pending, sizeof(pending)) : 0;
+		if (listed)
+			err = twheel_entry_write(list->entries, list->nr, list->entry_size,
+						 &pending, sizeof(pending));
 		if (err)
-			return err;
+			break;
 		list->nr += listed;
-		skip -= !listed;
-		list->cursor = ++index;
+		skip -= !listed && !hidden;
+		index++;
 		if (fatal_signal_pending(current))
 			break;
 		cond_resched();
 	}
-	return 0;
+	list->cursor = hidden ? twheel_id_hide(&instance->ids, index) : index;
+	return err;
 }
 
 int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 {
+	bool hidden = !twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS);
 	struct twheel_list_args *list = &args->list;
+	u64 index = list->cursor;
 	int err;
 
 	list->nr = 0;
@@ -175,13 +183,15 @@ int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -EINVAL;
 	if (list->entry_size > PAGE_SIZE)
 		return -E2BIG;
-	if (list->flags & TWHEEL_LIST_OTHERS && !twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS))
+	if (list->flags & TWHEEL_LIST_OTHERS && hidden)
 		return -EPERM;
-	if (list->cursor >= TWHEEL_INDEX_END) {
+	if (hidden && index && index != TWHEEL_LIST_END)
+		index = twheel_id_unhide(&call->file->instance->ids, index);
+	if (index >= TWHEEL_INDEX_END) {
 		list->cursor = TWHEEL_LIST_END;
 		return 0;
 	}
-	err = list_some(call, list);
+	err = list_some(call, list, index, hidden);
 	/* Return the entries that were written. The next call reports the error. */
 	return list->nr ? 0 : err;
 }

@@ -122,7 +122,7 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 		goto put;
 	/* From here on every file of the instance can look the operation up. */
 	err = twheel_ids_add(&file->instance->ids, twheel_file_shard(file), file_op,
-			     &file_op->id);
+			     !twheel_file_may(file, TWHEEL_RIGHT_OTHERS), &file_op->id);
 	if (err)
 		goto put;
 	err = twheel_file_op_charge(file_op);

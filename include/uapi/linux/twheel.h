@@ -186,7 +186,8 @@ enum twheel_condition {
  * its last event has been read, until the id is assigned again: after at least 2^38
  * further adds to the purgatory, by all of its files together. From then on an old id
  * may be that of another operation. ENOENT: the id was never assigned, or the file is
- * restricted.
+ * restricted. The ids of adds through a restricted file do not show what other files
+ * add.
  */
 struct twheel_add_args {
 	__u32 flags;
