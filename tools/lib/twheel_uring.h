@@ -60,7 +60,7 @@ static inline void twheel_uring_embed(struct io_uring_sqe *sqe)
 }
 
 /**
- * twheel_uring_prep_add() - add an operation, and complete when it ends
+ * twheel_uring_prep_add() - add an operation, and complete when it ends, or at once if detached
  * @sqe: the entry
  * @fd: the purgatory
  * @args: the operation; the submission sets @args->id

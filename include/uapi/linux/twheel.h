@@ -823,9 +823,10 @@ struct twheel_event {
  *
  * An add completes when the operation ends. The result is one of enum twheel_reason, and
  * the event has been written to @event. @args and its keys must be valid until the id has
- * been written, and @event until the completion. All other calls, and detached adds,
- * complete at once; the result is the first output field, or 0 without one. After an
- * error, the result is a negative error number.
+ * been written, and @event until the completion. A detached add completes at once, with
+ * the result 0. So do all other calls; their result is the first output field, or 0
+ * without one. The result has 32 bits: the id of an add is in @args only. After an error,
+ * the result is a negative error number.
  */
 struct twheel_uring_args {
 	__u64 args;
