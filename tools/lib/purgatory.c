@@ -42,9 +42,29 @@ static int call_control(unsigned long request, void *args)
 	return status;
 }
 
+/*
+ * Opens a node for reading and writing, or for writing only. Other flags have no use, and some
+ * would create or truncate a file if there is no node.
+ */
+static int open_node(const char *path, int flags)
+{
+	int mode = flags & O_ACCMODE;
+
+	if (mode == O_ACCMODE || flags & ~(O_ACCMODE | O_NONBLOCK | O_CLOEXEC)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return open(path, flags | (mode ? 0 : O_RDWR) | O_CLOEXEC);
+}
+
 int twheel_open(int flags)
 {
-	return open(TWHEEL_DEVICE, O_RDWR | O_CLOEXEC | flags);
+	/* It would accept no add, since the event could not be read. */
+	if ((flags & O_ACCMODE) == O_WRONLY) {
+		errno = EINVAL;
+		return -1;
+	}
+	return open_node(TWHEEL_DEVICE, flags);
 }
 
 int twheel_open_named(const char *name, int flags)
@@ -60,7 +80,7 @@ int twheel_open_named(const char *name, int flags)
 		return -1;
 	}
 	snprintf(path, sizeof(path), TWHEEL_DEVICE "-%s", checked);
-	return open(path, O_RDWR | O_CLOEXEC | flags);
+	return open_node(path, flags);
 }
 
 int twheel_create(const char *name, unsigned int mode)

@@ -67,13 +67,16 @@ int twheel_open(int flags);
 /**
  * twheel_open_named() - open a named purgatory
  * @name: name of the purgatory
- * @flags: as for twheel_open()
+ * @flags: 0, O_NONBLOCK, O_WRONLY or both
+ *
+ * With O_WRONLY, the permission to write is enough. Such a descriptor can signal, complete,
+ * cancel and re-arm, and add detached operations.
  *
  * When the last descriptor of this open file is closed, the operations that were
  * added through it end. Detached operations and the purgatory remain.
  *
- * Return: a descriptor; or -1, with EINVAL if @name is invalid and ENOENT if the
- * purgatory does not exist.
+ * Return: a descriptor; or -1, with EINVAL if @name or @flags are invalid and ENOENT if
+ * the purgatory does not exist.
  */
 int twheel_open_named(const char *name, int flags);
 

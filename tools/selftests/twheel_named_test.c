@@ -188,6 +188,9 @@ TEST_F(named, mode_of_the_node_is_checked)
 	EXPECT_TRUE(as_stranger(twheel_open_named("read", 0) < 0 && errno == EACCES));
 	EXPECT_TRUE(as_stranger(open("/dev/twheel-read", O_RDONLY) >= 0));
 	EXPECT_TRUE(as_stranger(open("/dev/twheel-read", O_WRONLY) < 0 && errno == EACCES));
+	ASSERT_EQ(0, create_named("write", 0622));
+	EXPECT_TRUE(as_stranger(twheel_open_named("write", 0) < 0 && errno == EACCES));
+	EXPECT_TRUE(as_stranger(key_signal(open("/dev/twheel-write", O_WRONLY), 1, 0) == 0));
 }
 
 TEST_F(named, write_only_file_adds_detached_operations)

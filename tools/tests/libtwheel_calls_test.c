@@ -201,6 +201,36 @@ TEST("open adds its flags")
 	CHECK(!strcmp(device.path, "/dev/twheel-0123456789012345678901234567890"));
 }
 
+TEST("open_named opens a node for writing only")
+{
+	CHECK(twheel_open_named("orders", O_WRONLY) == FAKE_FD);
+	CHECK(device.flags == (O_WRONLY | O_CLOEXEC));
+	CHECK(twheel_open_named("orders", O_WRONLY | O_NONBLOCK) == FAKE_FD);
+	CHECK(device.flags == (O_WRONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+/* O_RDONLY is 0, the default. */
+TEST("open takes the flags of the descriptor, and no others")
+{
+	static const int refused[] = {
+		O_ACCMODE, O_CREAT, O_TRUNC, O_APPEND, O_DIRECTORY, O_PATH, O_WRONLY | O_CREAT,
+		O_NONBLOCK | O_EXCL, 1 << 30, -1,
+	};
+
+	CHECK(twheel_open(O_RDONLY) == FAKE_FD && device.flags == (O_RDWR | O_CLOEXEC));
+	CHECK(twheel_open(O_RDWR) == FAKE_FD && device.flags == (O_RDWR | O_CLOEXEC));
+	CHECK(twheel_open(O_CLOEXEC) == FAKE_FD && device.flags == (O_RDWR | O_CLOEXEC));
+	CHECK(twheel_open_named("orders", O_CLOEXEC | O_RDWR | O_NONBLOCK) == FAKE_FD);
+	CHECK(device.flags == (O_RDWR | O_CLOEXEC | O_NONBLOCK));
+	device.opens = 0;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		CHECK(twheel_open(refused[i]) == -1 && errno == EINVAL);
+		CHECK(twheel_open_named("orders", refused[i]) == -1 && errno == EINVAL);
+	}
+	CHECK(twheel_open(O_WRONLY) == -1 && errno == EINVAL);
+	CHECK(!device.opens);
+}
+
 TEST("an invalid name opens nothing")
 {
 	device.opens = 0;

@@ -65,8 +65,9 @@ static enum outcome follow(const struct command_line *line, const struct order *
 
 static enum outcome add(struct command_line *line, struct order *order)
 {
+	bool detached = order->args.flags & TWHEEL_ADD_DETACHED;
+	int fd = detached ? open_named(line, OPEN_WRITE_ONLY) : open_purgatory(line);
 	enum outcome outcome = OUTCOME_OK;
-	int fd = open_purgatory(line);
 
 	if (fd < 0)
 		return line->outcome;
@@ -74,7 +75,7 @@ static enum outcome add(struct command_line *line, struct order *order)
 		outcome = refused(line, "operation not added");
 	else if (!print_added(line, &order->args))
 		outcome = OUTCOME_DEVICE;
-	else if (!(order->args.flags & TWHEEL_ADD_DETACHED))
+	else if (!detached)
 		outcome = follow(line, order, fd);
 	close(fd);
 	return outcome;

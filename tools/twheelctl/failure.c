@@ -270,6 +270,8 @@ static int open_read_only(const char *purgatory)
 
 int open_named(struct command_line *line, enum open_mode mode)
 {
+	int fd;
+
 	if (!line->purgatory) {
 		fprintf(stderr,
 			"twheelctl %s: no purgatory given: use -p NAME, or set TWHEEL_PURGATORY in the environment; 'twheelctl list' lists the purgatories.\n",
@@ -279,5 +281,9 @@ int open_named(struct command_line *line, enum open_mode mode)
 	}
 	if (mode == OPEN_READ_WRITE)
 		return open_purgatory(line);
-	return opened(line, open_read_only(line->purgatory));
+	if (mode == OPEN_WRITE_ONLY)
+		fd = twheel_open_named(line->purgatory, O_WRONLY | O_NONBLOCK);
+	else
+		fd = open_read_only(line->purgatory);
+	return opened(line, fd);
 }

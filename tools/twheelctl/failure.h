@@ -13,6 +13,7 @@
 /* Required access to the node of a purgatory. */
 enum open_mode {
 	OPEN_READ_ONLY,
+	OPEN_WRITE_ONLY,
 	OPEN_READ_WRITE,
 };
 
