@@ -98,19 +98,14 @@ static bool take_error(const char *text, void *to)
 /* @verb: "completed" or "cancelled" */
 static void print_number(const struct command_line *line, const char *verb, unsigned int nr)
 {
-	if (line->json)
-		print_json(json_pack("{s:s, s:I}", "type", line->command, verb, (json_int_t)nr));
-	else
-		printf("%s %u operation%s\n", verb, nr, nr == 1 ? "" : "s");
+	show_change(line, json_pack("{s:s, s:I}", "type", line->command, verb, (json_int_t)nr),
+		    "%s %u operation%s", verb, nr, nr == 1 ? "" : "s");
 }
 
 static void print_one(const struct command_line *line, const char *verb, __u64 id)
 {
-	if (line->json)
-		print_json(json_pack("{s:s, s:o}", "type", line->command,
-				     "id", json_digits(id)));
-	else
-		printf("operation %llu %s\n", id, verb);
+	show_change(line, json_pack("{s:s, s:o}", "type", line->command, "id", json_digits(id)),
+		    "operation %llu %s", id, verb);
 }
 
 enum outcome signal_command(struct command_line *line)
@@ -265,11 +260,10 @@ static enum outcome rearm(struct command_line *line, struct twheel_rearm_args *a
 		moved = twheel_rearm_with(fd, args);
 		line->outcome = moved < 0 ? refused(line, "cannot move the deadline") :
 					    moved ? OUTCOME_OK : OUTCOME_FAILED;
-		if (moved >= 0 && line->json)
-			print_json(json_pack("{s:s, s:b}", "type", "rearm", "moved", moved));
-		else if (moved >= 0)
-			printf("operation %llu %s\n", args->id,
-			       moved ? "has the new deadline" : "keeps its deadline");
+		if (moved >= 0)
+			show_change(line, json_pack("{s:s, s:b}", "type", "rearm", "moved", moved),
+				    "operation %llu %s", args->id,
+				    moved ? "has the new deadline" : "keeps its deadline");
 	}
 	close(fd);
 	return line->outcome;

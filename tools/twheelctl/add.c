@@ -19,16 +19,11 @@
  */
 static bool print_added(const struct command_line *line, const struct twheel_add_args *args)
 {
-	__u64 id = args->id;
+	json_t *object = json_pack("{s:s, s:o}", "type", "added", "id", json_digits(args->id));
 
-	if (line->json)
-		print_json(json_pack("{s:s, s:o}", "type", "added",
-				     "id", json_digits(id)));
-	else if (args->flags & TWHEEL_ADD_DETACHED)
-		printf("%llu\n", id);
-	else
-		printf("operation %llu is pending\n", id);
-	return flush_output();
+	if (args->flags & TWHEEL_ADD_DETACHED)
+		return show_change(line, object, "%llu", args->id);
+	return show_change(line, object, "operation %llu is pending", args->id);
 }
 
 /* Return: the keys, if the condition counts satisfied ones. */

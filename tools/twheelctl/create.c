@@ -103,12 +103,10 @@ enum outcome create_purgatory(struct command_line *line, struct twheel_create_ar
 	if (fd < 0)
 		return may_exist && errno == EEXIST ? OUTCOME_OK : control_refused(line);
 	close(fd);
-	if (line->json)
-		print_json(json_pack("{s:s, s:s, s:I, s:I}", "type", "created",
-				     "name", args->name, "major", (json_int_t)args->major,
-				     "minor", (json_int_t)args->minor));
-	else
-		printf("created %s-%s\n", TWHEEL_DEVICE, args->name);
+	show_change(line, json_pack("{s:s, s:s, s:I, s:I}", "type", "created",
+				    "name", args->name, "major", (json_int_t)args->major,
+				    "minor", (json_int_t)args->minor),
+		    "created %s-%s", TWHEEL_DEVICE, args->name);
 	return OUTCOME_OK;
 }
 
@@ -160,20 +158,19 @@ enum outcome remove_command(struct command_line *line)
 		{ }
 	};
 	unsigned int cancelled;
+	json_t *object;
 
 	line->help = remove_help;
 	if (!take_arguments(line, specs, 0, 1) || !take_name(line))
 		return line->outcome;
 	if (twheel_remove(line->purgatory, force ? TWHEEL_REMOVE_FORCE : 0, &cancelled))
 		return control_refused(line);
-	if (line->json)
-		print_json(json_pack("{s:s, s:s, s:I}", "type", "removed",
-				     "name", line->purgatory,
-				     "cancelled", (json_int_t)cancelled));
-	else if (cancelled)
-		printf("removed %s-%s, cancelled %u operation%s\n", TWHEEL_DEVICE,
-		       line->purgatory, cancelled, cancelled == 1 ? "" : "s");
+	object = json_pack("{s:s, s:s, s:I}", "type", "removed", "name", line->purgatory,
+			   "cancelled", (json_int_t)cancelled);
+	if (cancelled)
+		show_change(line, object, "removed %s-%s, cancelled %u operation%s", TWHEEL_DEVICE,
+			    line->purgatory, cancelled, cancelled == 1 ? "" : "s");
 	else
-		printf("removed %s-%s\n", TWHEEL_DEVICE, line->purgatory);
+		show_change(line, object, "removed %s-%s", TWHEEL_DEVICE, line->purgatory);
 	return OUTCOME_OK;
 }

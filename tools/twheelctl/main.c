@@ -18,11 +18,13 @@
  * @name: name of the command
  * @summary: description for the list of commands; NULL for an alias of the entry above
  * @run: runs the command
+ * @changes: it changes something, or takes events, and prints that
  */
 struct command_entry {
 	const char *name;
 	const char *summary;
 	enum outcome (*run)(struct command_line *line);
+	bool changes;
 };
 
 /* getopt_long() prints argv[0] in its error messages. */
@@ -31,24 +33,26 @@ struct command_entry {
 static enum outcome help_command(struct command_line *line);
 
 static const struct command_entry commands[] = {
-	{ "create", "create a named purgatory", create_command },
-	{ "apply", "create the named purgatories of configuration files", apply_command },
-	{ "remove", "remove a named purgatory", remove_command },
+	{ "create", "create a named purgatory", create_command, true },
+	{ "apply", "create the named purgatories of configuration files", apply_command, true },
+	{ "remove", "remove a named purgatory", remove_command, true },
 	{ "list", "list the named purgatories; with -p NAME the pending operations",
-	  list_command },
-	{ "info", "describe an operation, or print the counts of a purgatory", info_command },
-	{ "top", "show a live view of a purgatory", top_command },
-	{ "metrics", "print counts of purgatories and wheels for Prometheus", metrics_command },
-	{ "wheel", "show the wheels with the timers in their slots", wheel_command },
-	{ "holders", "list everything that keeps the module loaded", holders_command },
-	{ "add", "add an operation and wait until it ends", add_command },
-	{ "signal", "signal a key", signal_command },
-	{ "complete", "complete an operation, or all operations", complete_command },
-	{ "cancel", "cancel an operation, or all that watch a key", cancel_command },
-	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command },
-	{ "heartbeat", NULL, rearm_command },
-	{ "watch", "print the events of detached operations", watch_command },
-	{ "help", "print this help, or the help of a command", help_command },
+	  list_command, false },
+	{ "info", "describe an operation, or print the counts of a purgatory",
+	  info_command, false },
+	{ "top", "show a live view of a purgatory", top_command, false },
+	{ "metrics", "print counts of purgatories and wheels for Prometheus",
+	  metrics_command, false },
+	{ "wheel", "show the wheels with the timers in their slots", wheel_command, false },
+	{ "holders", "list everything that keeps the module loaded", holders_command, false },
+	{ "add", "add an operation and wait until it ends", add_command, true },
+	{ "signal", "signal a key", signal_command, true },
+	{ "complete", "complete an operation, or all operations", complete_command, true },
+	{ "cancel", "cancel an operation, or all that watch a key", cancel_command, true },
+	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command, true },
+	{ "heartbeat", NULL, rearm_command, true },
+	{ "watch", "print the events of detached operations", watch_command, true },
+	{ "help", "print this help, or the help of a command", help_command, false },
 	{ }
 };
 
@@ -175,6 +179,12 @@ static enum outcome run_entry(const struct command_entry *entry, struct command_
 {
 	const char *environment = getenv("TWHEEL_PURGATORY");
 
+	if (entry->changes) {
+		/* A failed write is reported, together with the change. */
+		signal(SIGPIPE, SIG_IGN);
+		if (!output_writable())
+			return OUTCOME_DEVICE;
+	}
 	line->command = entry->name;
 	line->argv = argv;
 	line->argv[0] = PROGRAM;

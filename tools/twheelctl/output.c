@@ -4,8 +4,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "output.h"
@@ -20,11 +23,19 @@ void open_standard_files(void)
 
 bool output_writable(void)
 {
+	struct pollfd output = { .fd = STDOUT_FILENO };
 	int flags = fcntl(STDOUT_FILENO, F_GETFL);
+	struct stat stat;
 
-	if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		errno = EBADF;
+	else if (!fstat(STDOUT_FILENO, &stat) && S_ISCHR(stat.st_mode) &&
+		 stat.st_rdev == makedev(1, 7))
+		errno = ENOSPC;	/* /dev/full */
+	else if (poll(&output, 1, 0) > 0)
+		errno = EPIPE;	/* the reader of a pipe has exited */
+	else
 		return true;
-	errno = EBADF;
 	device_failure("cannot write to standard output");
 	return false;
 }

@@ -15,7 +15,7 @@
  */
 void open_standard_files(void);
 
-/* Return: false if standard output is not open for writing, which has been reported. */
+/* Return: false if any write to standard output would fail, which has been reported. */
 bool output_writable(void);
 
 /* Writes the buffered output. Return: false after an error, which has been reported. */

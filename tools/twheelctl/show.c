@@ -3,6 +3,7 @@
  * Output of events as text and JSON. See show.h.
  */
 #include <ctype.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,29 @@ static void write_json(FILE *to, json_t *object)
 void print_json(json_t *object)
 {
 	write_json(stdout, object);
+}
+
+bool show_change(const struct command_line *line, json_t *object, const char *format, ...)
+{
+	char *text = NULL;
+	bool written;
+	va_list args;
+
+	va_start(args, format);
+	if (line->json)
+		text = json_dumps(object, JSON_FLAGS);
+	else if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	json_decref(object);
+	if (!text)
+		exit(device_failure("output"));
+	puts(text);
+	written = flush_output();
+	if (!written)
+		fprintf(stderr, "%s\n", text);
+	free(text);
+	return written;
 }
 
 void make_printable(char *text)

@@ -15,10 +15,18 @@
 #include <twheel.h>
 
 #include "keys.h"
-#include "outcome.h"
+#include "twheelctl.h"
 
 /* Prints a JSON object on a line and drops the reference to it. */
 void print_json(json_t *object);
+
+/*
+ * Prints a change that the command has made: with --json the object, whose reference it drops,
+ * otherwise text without the end of the line. After a write error it goes to standard error: the
+ * command must not be repeated. Return: false after an error, which has been reported.
+ */
+bool show_change(const struct command_line *line, json_t *object, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Replaces the bytes that are not printable ASCII by '?'. */
 void make_printable(char *text);
