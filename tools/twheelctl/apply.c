@@ -2,7 +2,8 @@
 /*
  * twheelctl apply: named purgatories from files, for the creation at boot.
  *
- * A wrong line or file must not prevent the creation of the other purgatories.
+ * A wrong line or file must not prevent the creation of the other purgatories. But of a file with a
+ * NUL byte, no line is applied: it is not text, and may be UTF-16.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,8 +19,12 @@
 
 #define DEFAULT_FOLDER	"/etc/twheel/purgatories.d"
 
-/* Maximum number of words in a line. */
+/* Enough for 65536 purgatories. */
+#define MAX_SIZE	(16 << 20)
+
+/* Maximum number of words in a line, and of bytes in a word. */
 #define MAX_WORDS	32
+#define MAX_WORD	255
 
 static const char apply_help[] =
 "usage: twheelctl apply [PATH]...\n"
@@ -30,7 +35,8 @@ static const char apply_help[] =
 "\n"
 "A PATH is a file or a folder; of a folder, the files *.conf are read. The default is\n"
 DEFAULT_FOLDER ". Each line has the arguments of 'twheelctl create',\n"
-"and '#' starts a comment. Wrong lines are reported and skipped.\n"
+"and '#' starts a comment. Wrong lines are reported and skipped, and so are files with\n"
+"a NUL byte.\n"
 "\n"
 "Exits with the status of the first failure.\n";
 
@@ -40,27 +46,35 @@ static void note(struct command_line *line, enum outcome outcome)
 		line->outcome = outcome;
 }
 
-static void unreadable(struct command_line *line, const char *path, const char *why)
+static void refuse(struct command_line *line, const char *path, const char *why,
+		   enum outcome outcome)
 {
 	fprintf(stderr, "twheelctl: %s: %s\n", path, why);
-	note(line, OUTCOME_DEVICE);
+	note(line, outcome);
 }
 
-/* Return: the number of words, or -1 if there are too many. The first one is left to getopt. */
-static int split(char *text, char *words[MAX_WORDS + 1])
+static void unreadable(struct command_line *line, const char *path, const char *why)
 {
-	static const char blanks[] = " \t\r\n";
-	char *save, *word;
-	int nr = 1;
+	refuse(line, path, why, OUTCOME_DEVICE);
+}
 
+/* Return: NULL, or the reason why the line is wrong. The first word is left to getopt. */
+static const char *split(char *text, char *words[MAX_WORDS + 1], int *nr)
+{
+	static const char blanks[] = " \t\r";
+	char *save, *word;
+
+	*nr = 1;
 	for (word = strtok_r(text, blanks, &save); word && *word != '#';
 	     word = strtok_r(NULL, blanks, &save)) {
-		if (nr == MAX_WORDS)
-			return -1;
-		words[nr++] = word;
+		if (*nr == MAX_WORDS)
+			return "more than 31 words";
+		if (strlen(word) > MAX_WORD)
+			return "a word of more than 255 bytes";
+		words[(*nr)++] = word;
 	}
-	words[nr] = NULL;
-	return nr;
+	words[*nr] = NULL;
+	return NULL;
 }
 
 static enum outcome apply_text(const struct command_line *line, char *text)
@@ -73,10 +87,11 @@ static enum outcome apply_text(const struct command_line *line, char *text)
 		.help = apply_help,
 	};
 	struct twheel_create_args args;
+	const char *wrong;
 
-	of_text.argc = split(text, words);
-	if (of_text.argc < 0)
-		return wrong_usage(line, "more than %d words", MAX_WORDS - 1);
+	wrong = split(text, words, &of_text.argc);
+	if (wrong)
+		return wrong_usage(line, "%s", wrong);
 	if (of_text.argc == 1)
 		return OUTCOME_OK;
 	if (take_create(&of_text, &args))
@@ -85,23 +100,44 @@ static enum outcome apply_text(const struct command_line *line, char *text)
 	return of_text.outcome == OUTCOME_OK ? OUTCOME_USAGE : of_text.outcome;
 }
 
-static void apply_lines(struct command_line *line, const char *path, FILE *file)
+static void skip(struct command_line *line, const char *path, unsigned long nr, const char *what,
+		 enum outcome outcome)
 {
-	unsigned long nr = 0;
+	fprintf(stderr, "twheelctl: %s:%lu: %s skipped\n", path, nr, what);
+	note(line, outcome);
+}
+
+static void apply_lines(struct command_line *line, const char *path, char *text)
+{
 	enum outcome outcome;
+	unsigned long nr = 0;
+	char *next;
+
+	while ((next = strsep(&text, "\n"))) {
+		nr++;
+		outcome = apply_text(line, next);
+		if (outcome != OUTCOME_OK)
+			skip(line, path, nr, "line", outcome);
+	}
+}
+
+/* The whole text is read first: it ends at a NUL byte, or at the end of the file. */
+static void apply_text_file(struct command_line *line, const char *path, FILE *file)
+{
+	unsigned long nr = 1;
 	char *text = NULL;
 	size_t size = 0;
+	ssize_t length = getdelim(&text, &size, 0, file);
 
-	while (getline(&text, &size, file) >= 0) {
-		nr++;
-		outcome = apply_text(line, text);
-		if (outcome == OUTCOME_OK)
-			continue;
-		fprintf(stderr, "twheelctl: %s:%lu: line skipped\n", path, nr);
-		note(line, outcome);
-	}
-	if (ferror(file))
+	if (length < 0 && !feof(file)) {
 		unreadable(line, path, strerror(errno));
+	} else if (length > 0 && !text[length - 1]) {
+		for (ssize_t i = 0; i < length; i++)
+			nr += text[i] == '\n';
+		skip(line, path, nr, "a NUL byte, file", OUTCOME_USAGE);
+	} else if (length > 0) {
+		apply_lines(line, path, text);
+	}
 	free(text);
 }
 
@@ -116,8 +152,10 @@ static void apply_file(struct command_line *line, const char *path)
 		unreadable(line, path, strerror(errno));
 	else if (!S_ISREG(stat.st_mode))
 		unreadable(line, path, "not a regular file");
+	else if (stat.st_size > MAX_SIZE)
+		refuse(line, path, "larger than 16 MiB", OUTCOME_USAGE);
 	else
-		apply_lines(line, path, file);
+		apply_text_file(line, path, file);
 	if (file)
 		fclose(file);
 	else if (fd >= 0)
