@@ -46,6 +46,12 @@ struct node {
 	const std::string &name;
 };
 
+/* A C function would ignore the part of a name after a NUL. It refuses an empty name. */
+inline const char *c_name(const std::string &name)
+{
+	return name.find('\0') == name.npos ? name.c_str() : "";
+}
+
 /* The subject of a call, in the text of an exception. */
 inline std::string text(const std::string &text)
 {
@@ -495,7 +501,7 @@ public:
 
 	/* Opens a named purgatory. */
 	explicit purgatory(const std::string &name, int flags = 0)
-		: queue(detail::check(twheel_open_named(name.c_str(), flags),
+		: queue(detail::check(twheel_open_named(detail::c_name(name), flags),
 				      "twheel_open_named", detail::node{name}))
 	{
 	}
@@ -508,8 +514,8 @@ public:
 
 	static purgatory create(const std::string &name, unsigned int mode)
 	{
-		return adopt(detail::check(twheel_create(name.c_str(), mode), "twheel_create",
-					   detail::node{name}));
+		return adopt(detail::check(twheel_create(detail::c_name(name), mode),
+					   "twheel_create", detail::node{name}));
 	}
 
 	static purgatory create(::twheel_create_args &args)
@@ -523,8 +529,8 @@ public:
 	{
 		unsigned int cancelled = 0;
 
-		detail::check(twheel_remove(name.c_str(), flags, &cancelled), "twheel_remove",
-			      detail::node{name});
+		detail::check(twheel_remove(detail::c_name(name), flags, &cancelled),
+			      "twheel_remove", detail::node{name});
 		return cancelled;
 	}
 

@@ -495,6 +495,11 @@ void a_named_purgatory_has_a_detached_queue()
 	purgatory p = purgatory::create(name, 0600);
 
 	CHECK(error_of([&] { purgatory::create(name, 0600); }) == std::errc::file_exists);
+	CHECK(error_of([&] { purgatory(name + '\0'); }) == std::errc::invalid_argument);
+	CHECK(error_of([&] { purgatory::create(name + '\0', 0600); }) ==
+	      std::errc::invalid_argument);
+	CHECK(error_of([&] { purgatory::remove(name + '\0', TWHEEL_REMOVE_FORCE); }) ==
+	      std::errc::invalid_argument);
 	CHECK(std::string(p.query().name) == name);
 	purgatory(name).add(operation().any({key(1)}).flags(TWHEEL_ADD_DETACHED).cookie(6));
 	{
