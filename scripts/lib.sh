@@ -132,16 +132,6 @@ suite_apt()
 	exec 9>&-
 }
 
-# libraries_of ROOT: print the shared libraries and the loader of all programs and modules below
-# a root.
-libraries_of()
-{
-	local file
-	find "$1" -type f \( -perm -100 -o -name '*.so*' \) | while read -r file; do
-		ldd "$file" 2>/dev/null || true
-	done | sed -nE 's|^.*[[:space:]](/[^ ]+) .*|\1|p' | sort -u
-}
-
 # copy_to ROOT: copy the files that stdin lists; a link to a file becomes a file.
 copy_to()
 {
