@@ -3,7 +3,8 @@
 """
 Parse the test results in a console log and compare them with the cases in the sources: a
 case that did not run is a failure, and so is a case that is not in the sources. Prints a
-line "pass|fail|skip <tab> NAME" for each case. Used by check-*.
+line "pass|fail|skip <tab> NAME" for each case, with a tab and the cause of a failure, as far as
+the log shows it: the same text for all cases that fail alike. Used by check-*.
 
     ktap.py kunit LOG [GLOB]            KUnit suites, except *_misuse (GLOB: suite.case)
     ktap.py misuse LOG [GLOB]           KUnit suites named *_misuse
@@ -24,11 +25,21 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parent.parent
 STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
 RESULT = re.compile(r"^( *)(ok|not ok) \d+ (?:- )?(.*?)(?: +# (\w+).*)?$")
+# Lines that differ although the cause is the same: those of kselftest_harness.h about a test, and the
+# place of a check.
+HARNESS = re.compile(r"^# +(RUN|OK|FAIL) |^# \w+: Test (failed|terminated)")
+PLACE = re.compile(r"^# |\b\w+\.c:\d+:\w+:")
+
+
+def text_of(path):
+    """A guest that was not started has no log."""
+    path = pathlib.Path(path)
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def log_lines(path, from_programs):
     """Yield the lines of the guest's programs or the lines of the kernel."""
-    for line in pathlib.Path(path).read_text(errors="replace").splitlines():
+    for line in text_of(path).splitlines():
         line, stamped = STAMP.subn("", line.rstrip())
         if stamped and line.startswith("| ") == from_programs:
             yield line[2:] if from_programs else line
@@ -73,14 +84,19 @@ def of_boot(kind, names):
 def kunit_results(log):
     """Suites have no indentation, cases four columns, and their parameters more."""
     results = {}
-    suite = None
+    causes = {}
+    suite = failed = None
     for line in log_lines(log, from_programs=False):
         subtest = re.match(r"^ {4}# Subtest: (\S+)", line)
         if subtest:
             suite = subtest[1]
+        failed = re.search(r"(?:EXPECTATION|ASSERTION) FAILED at \S+", line) or failed
         match = RESULT.match(line)
         if match and suite and match[1] == " " * 4:
             results[f"{suite}.{match[3]}"] = outcome(match)
+            if failed:
+                causes[f"{suite}.{match[3]}"] = failed[0]
+            failed = None
         elif match and match[1] == "" and outcome(match) == "fail":
             results.setdefault(f"{match[3]}.*", "fail")
     # Do not count the failure of a suite that has failed cases.
@@ -90,7 +106,7 @@ def kunit_results(log):
         if not name.endswith(".*")
         or not any(r == "fail" and n.startswith(name[:-1]) and n != name
                    for n, r in results.items())
-    }
+    }, causes
 
 
 def source_with_headers(path):
@@ -171,24 +187,44 @@ def broker_expected(tests):
 
 
 def framed_results(lines):
-    """Parse the TAP of programs, each between "# begin NAME" and "# end NAME STATUS"."""
+    """Parse the TAP of programs, each between "# begin NAME" and "# end NAME STATUS".
+
+    The cause of a failure is the line before it, and that of a program is its last line.
+    """
     results = {}
     planned = {}
+    causes = {}
     program = None
+    said = ""
     for line in lines:
         frame = re.match(r"^# (begin|end) (\S+)(?: (\d+))?$", line)
         plan = re.match(r"^1\.\.(\d+)", line)
         match = RESULT.match(line)
         if frame:
             program = frame[2] if frame[1] == "begin" else None
-            if frame[1] == "end" and frame[3] != "0" and not any(
-                    r == "fail" and n.startswith(f"{frame[2]}: ") for n, r in results.items()):
-                results[f"{frame[2]}: exit status {frame[3]}"] = "fail"
+            if frame[1] == "end" and frame[3] != "0":
+                name = f"{frame[2]}: exit status {frame[3]}"
+                causes[frame[2]] = causes[name] = \
+                    f"{said}{', ' if said else ''}exit status {frame[3]}"
+                if not any(r == "fail" and n.startswith(f"{frame[2]}: ")
+                           for n, r in results.items()):
+                    results[name] = "fail"
+            said = ""
         elif plan and program:
             planned[program] = int(plan[1])
         elif match and program:
             results[f"{program}: {match[3]}"] = outcome(match)
-    return results, planned
+            causes[f"{program}: {match[3]}"] = said
+            said = ""
+        elif program and not HARNESS.match(line):
+            said = PLACE.sub("", line).replace(program, "PROGRAM").strip() or said
+    return results, planned, causes
+
+
+def last_line(log):
+    """The end of a log tells why a guest has not finished."""
+    lines = [STAMP.sub("", line).strip() for line in log.splitlines() if line.strip()]
+    return f"the log ends with: {lines[-1]}" if lines else "no log"
 
 
 def plan_mismatches(results, planned):
@@ -205,26 +241,28 @@ def main():
         sys.exit(__doc__)
     kind, log = sys.argv[1:3]
     only = sys.argv[3] if len(sys.argv) == 4 else ""
+    causes = {}
     if kind in ("kunit", "misuse"):
-        expected, results = of_boot(kind, kunit_expected()), kunit_results(log)
+        expected = of_boot(kind, kunit_expected())
+        results, causes = kunit_results(log)
         if only:
             glob = only if "." in only else f"{only}.*"
             expected = set(fnmatch.filter(expected, glob))
     elif kind in ("selftests", "broker"):
         expected = selftests_expected(only) if kind == "selftests" else broker_expected(only)
-        results, _ = framed_results(log_lines(log, from_programs=True))
+        results, _, causes = framed_results(log_lines(log, from_programs=True))
     else:
-        text = pathlib.Path(log).read_text(errors="replace")
-        results, planned = framed_results(text.splitlines())
+        results, planned, causes = framed_results(text_of(log).splitlines())
         expected = results.keys() | set(plan_mismatches(results, planned))
 
     for name in sorted(expected | results.keys()):
+        result, shown, cause = results.get(name, "fail"), name, causes.get(name)
         if name not in results:
-            print(f"fail\t{name} (did not run)")
-        elif name not in expected and results[name] != "fail":
-            print(f"fail\t{name} (ran, but is not in the sources)")
-        else:
-            print(f"{results[name]}\t{name}")
+            shown += " (did not run)"
+            cause = causes.get(name.split(": ")[0]) or last_line(text_of(log))
+        elif name not in expected and result != "fail":
+            result, shown, cause = "fail", f"{name} (ran, but is not in the sources)", None
+        print("\t".join([result, shown, *([cause] if cause and result == "fail" else [])]))
 
 
 if __name__ == "__main__":

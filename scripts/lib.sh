@@ -160,10 +160,10 @@ guest_output()
 	fi
 }
 
-# result pass|fail|skip NAME [LOG]: record one test case.
+# result pass|fail|skip NAME [LOG [CAUSE]]: record one test case.
 result()
 {
-	printf '%s\t%s\t%s\n' "$1" "$2" "${3-}" >>"$build/results"
+	printf '%s\t%s\t%s\t%s\n' "$1" "$2" "${3-}" "${4-}" >>"$build/results"
 }
 
 # case_of NAME COMMAND...: record a test case of the stage $stage that passes if COMMAND succeeds.
@@ -213,11 +213,11 @@ verdict_of()
 # results_of STAGE LOG ARGUMENTS...: record the results that ktap.py ARGUMENTS prints for LOG.
 results_of()
 {
-	local stage=$1 log=$2 outcome name found=0
+	local stage=$1 log=$2 outcome name cause found=0
 	shift 2
 
-	while IFS=$'\t' read -r outcome name; do
-		result "$outcome" "$stage: $name" "$log"
+	while IFS=$'\t' read -r outcome name cause; do
+		result "$outcome" "$stage: $name" "$log" "$cause"
 		found=1
 	done < <("$top/scripts/ktap.py" "$@" || printf 'fail\tunreadable results\n')
 	[ $found = 1 ] || result fail "$stage: no case ran" "$log"
