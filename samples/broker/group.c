@@ -65,6 +65,7 @@ struct member {
 	struct wait session;	/* alarm */
 	int generation;		/* the last one that it has joined; 0 for a new member */
 	uint64_t due;		/* end of the time for its JoinGroup or SyncGroup, or 0 */
+	uint64_t named;		/* ticket of its ID, which a restart of a static member replaces */
 	uint64_t ticket;	/* of its last request that may wait */
 	pid_t waits_in;		/* worker in which this request waits, or 0 */
 	struct STORED(GROUP_DATA_MAX) protocols;
@@ -355,13 +356,19 @@ static void rebalance(struct group *group)
 	}
 }
 
-/* A request of the member that waits is answered with an error. */
+/* If a request of the member waits, it is answered now, with the error of lost(). */
+static void end_wait(struct member *member)
+{
+	if (member->waits_in)
+		wake(member->group, member->group->state == JOINING ? WAIT_JOIN : WAIT_ASSIGN);
+	member->waits_in = 0;
+}
+
 static void remove_member(struct member *member)
 {
 	struct group *group = member->group;
 
-	if (member->waits_in)
-		wake(group, group->state == JOINING ? WAIT_JOIN : WAIT_ASSIGN);
+	end_wait(member);
 	wait_complete(&member->session);
 	member->group = NULL;
 	if (!next_member(group, NULL))
@@ -390,6 +397,7 @@ static void name_member(struct member *member)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
+	member->named = ++shared->tickets;
 	member->id.len = snprintf(member->id.bytes, sizeof(member->id.bytes), "member-%d-%llx",
 				  (int)(member - shared->members),
 				  now.tv_sec * 1000000000ULL + now.tv_nsec);
@@ -416,12 +424,16 @@ static struct member *new_member(struct group *group, struct text instance)
 	return member;
 }
 
-/* The request may wait from now on. */
+/* The request may wait from now on, instead of an earlier one of its member. */
 static void hold(struct request *request, enum wait_kind kind)
 {
+	struct member *member = request->member;
+
+	end_wait(member);
 	request->key = (struct wait_key){ kind, request->group - shared->groups };
+	request->named = member->named;
 	request->ticket = ++shared->tickets;
-	request->member->ticket = request->ticket;
+	member->ticket = request->ticket;
 }
 
 static enum error_code join(struct request *request)
@@ -487,12 +499,15 @@ static enum error_code sync_group(struct request *request)
 
 	if (error)
 		return error;
+	/* The JoinGroup of this member may wait. */
+	if (group->state == JOINING)
+		return REBALANCE_IN_PROGRESS;
 	hold(request, WAIT_ASSIGN);
 	request->member->due = 0;
 	renew(request->member);
 	request->deadline = now_ns() + request->member->rebalance_ms * NS_PER_MS;
 	if (group->state != SYNCING)
-		return group->state == JOINING ? REBALANCE_IN_PROGRESS : 0;
+		return 0;
 	if (request->member != group->leader) {
 		request->member->waits_in = getpid();
 		return 0;
@@ -600,7 +615,7 @@ static void fetch_answer(struct request *request)
 /* Does the request still belong to its member? */
 static bool is_current(const struct request *request)
 {
-	return request->member && request->member->group == request->group &&
+	return request->member->group == request->group &&
 	       request->member->ticket == request->ticket;
 }
 
@@ -624,12 +639,24 @@ static void give_up(struct member *member)
 		remove_member(member);
 }
 
+/* The error of a request that does not belong to its member any more. */
+static enum error_code lost(const struct request *request)
+{
+	const struct member *member = request->member;
+
+	/* Another request of this member has taken its place: the ID is still valid. */
+	if (member->group == request->group && member->named == request->named)
+		return REBALANCE_IN_PROGRESS;
+	return find_instance(request->group, request->instance) ? FENCED_INSTANCE_ID :
+								  UNKNOWN_MEMBER_ID;
+}
+
 static enum error_code outcome(const struct request *request)
 {
 	struct member *member = request->member;
 
 	if (request->error || !is_current(request))
-		return request->error ?: UNKNOWN_MEMBER_ID;
+		return request->error ?: lost(request);
 	if (request->key.kind == WAIT_JOIN ? !member->waits_in :
 	    request->group->state == STABLE && request->generation == member->generation)
 		return 0;

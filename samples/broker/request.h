@@ -61,7 +61,7 @@ struct request {
 	struct text list;	/* protocols or assignments, as they came; or the assignment */
 	struct group *group;
 	struct member *member;
-	uint64_t ticket;
+	uint64_t named, ticket;	/* of the member, when the request began */
 };
 
 #define for_each_part(part, request) \

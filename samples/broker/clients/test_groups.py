@@ -268,6 +268,82 @@ class Workers(WithGroup):
         self.assertEqual(set(first.members), {first.id, second.id})
 
 
+class Replaced(WithGroup):
+    """
+    A request that waits in one worker, and another one of the same member in another worker. The
+    first one is answered at once: nothing else ends it for an hour.
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.connections = iter(self.cluster.connect_to_each_worker(self).values())
+
+    def at_next_worker(self, **options):
+        return self.member(next(self.connections), **options)
+
+    def go_on(self, leader, *others):
+        """The rebalance ends, and all members have assignments."""
+        leader.send_join()
+        for member in leader, *others:
+            member.joined()
+            self.assertEqual(member.error, 0)
+        for member in leader, *others:
+            member.send_sync()
+        for member in leader, *others:
+            member.synced()
+            self.assertEqual((member.error, member.assignment), (0, member.id.encode()))
+
+    def test_join_that_waits_is_fenced_by_a_restart_of_its_static_member(self):
+        first, old, new = (self.at_next_worker(instance=name) for name in (None, "x", "x"))
+        self.form(first)
+        old.send_join()
+        self.waits("join:", 1)
+        new.send_join()
+        old.joined()
+        self.assertEqual(old.error, wire.FENCED_INSTANCE_ID)
+        self.waits("join:", 1)
+        self.go_on(first, new)
+        self.assertEqual(self.cluster.waits("session:"), 2)
+
+    def test_sync_that_waits_is_fenced_by_a_restart_of_its_static_member(self):
+        first, old, new = (self.at_next_worker(instance=name) for name in (None, "x", "x"))
+        self.form(first, old)
+        self.rejoin(first, old)
+        old.send_sync()
+        self.waits("assign:", 1)
+        new.send_join()
+        old.synced()
+        self.assertEqual(old.error, wire.FENCED_INSTANCE_ID)
+        self.waits("join:", 1)
+        self.assertEqual(first.heartbeat(), wire.REBALANCE_IN_PROGRESS)
+        self.go_on(first, new)
+
+    def test_request_that_waits_is_answered_when_its_member_sends_another_one(self):
+        first, second, again = (self.at_next_worker() for _ in range(3))
+        self.form(second, first)
+        second.send_join()
+        self.waits("join:", 1)
+        again.id = second.id
+        again.send_join()
+        second.joined()
+        self.assertEqual(second.error, wire.REBALANCE_IN_PROGRESS)
+        first.send_join()
+        for member in again, first:
+            member.joined()
+            self.assertEqual(member.error, 0)
+        self.assertTrue(again.leader)
+        first.send_sync()
+        self.waits("assign:", 1)
+        second.id, second.generation = first.id, first.generation
+        second.members = []
+        second.send_sync()
+        first.synced()
+        self.assertEqual(first.error, wire.REBALANCE_IN_PROGRESS)
+        again.sync()
+        second.synced()
+        self.assertEqual((second.error, second.assignment), (0, first.id.encode()))
+
+
 class Limit(unittest.TestCase):
     def test_member_whose_session_is_refused_does_not_delay_its_group(self):
         subprocess.run(["twheelctl", "create", "narrow-1", "--max-pending", "1"], check=True)

@@ -246,6 +246,38 @@ static void end_session(struct client *client, bool early)
 	read_alarms();
 }
 
+static void woken(struct wait *wait, enum wait_end end)
+{
+	container_of(wait, struct request, wait)->missing = 0;
+}
+
+/* As in a worker, the request of a client waits until it is woken. */
+static void park(struct client *client)
+{
+	CHECK(waits(client));
+	client->request->wait.fn = woken;
+	request_wait(client->request, 1);
+}
+
+static bool is_woken(const struct client *client)
+{
+	read_alarms();
+	return !client->request->missing;
+}
+
+/* The request of a client that waits is answered at once. Return: the error. */
+static int end_parked(struct client *client, void (*end)(struct client *client))
+{
+	bool at_once = is_woken(client);
+
+	CHECK(at_once);
+	if (!at_once)
+		wait_complete(&client->request->wait);
+	read_alarms();
+	end(client);
+	return client->error;
+}
+
 static void end_rebalance(void)
 {
 	group->deadline = now_ns();
@@ -257,8 +289,8 @@ static void disconnect(struct client *client)
 	reply(client->request);
 }
 
-/* A worker that is killed. */
-static void killed(void (*function)(void))
+/* A worker that is killed. Return: its process ID. */
+static pid_t killed(void (*function)(void))
 {
 	pid_t pid = fork();
 	int how;
@@ -269,6 +301,7 @@ static void killed(void (*function)(void))
 		raise(SIGKILL);
 	}
 	CHECK(waitpid(pid, &how, 0) == pid && WIFSIGNALED(how));
+	return pid;
 }
 
 /* A stable group of one member. */
@@ -370,11 +403,10 @@ static void repeated_join_of_another_connection_ends_the_first_one(void)
 	form_two();
 	start_join(&first);
 	again = first;
+	park(&first);
 	join_and_wait(&again);
-	CHECK(!waits(&first));
-	/* The first connection is closed late. */
-	disconnect(&first);
-	CHECK(waits(&again));
+	/* The member is known: a client that reads this answer keeps its ID. */
+	CHECK(end_parked(&first, end_join) == REBALANCE_IN_PROGRESS && waits(&again));
 	start_join(&second);
 	end_join(&again);
 	end_join(&second);
@@ -406,18 +438,182 @@ static void static_member_that_restarts_before_its_assignment_starts_a_rebalance
 	form_two();
 	rejoin_both(&first, &second);
 	start_sync(&second, NULL);
-	CHECK(waits(&second));
+	park(&second);
 	/* The leader would assign to the old ID. */
 	third.instance = "two";
 	join_and_wait(&third);
-	end_sync(&second);
-	CHECK(second.error && beat(&first) == REBALANCE_IN_PROGRESS);
+	CHECK(end_parked(&second, end_sync) == FENCED_INSTANCE_ID);
+	CHECK(beat(&first) == REBALANCE_IN_PROGRESS);
 	start_join(&first);
 	end_join(&third);
 	end_join(&first);
 	sync_at_once(&first, &third);
 	sync_at_once(&third, NULL);
 	CHECK(first.members == 2 && !strcmp(third.assignment, "y"));
+}
+
+static void join_that_waits_is_fenced_at_once_by_a_restart(void)
+{
+	start();
+	first.instance = "one";
+	third.instance = "one";
+	form_two();
+	start_join(&first);
+	park(&first);
+	join_and_wait(&third);
+	CHECK(end_parked(&first, end_join) == FENCED_INSTANCE_ID && waits(&third));
+	start_join(&second);
+	end_join(&third);
+	end_join(&second);
+	CHECK(!third.error && third.members + second.members == 2);
+}
+
+static void first_join_that_waits_is_fenced_at_once_by_a_restart(void)
+{
+	start();
+	second.instance = "two";
+	third.instance = "two";
+	form();
+	start_join(&second);
+	park(&second);
+	join_and_wait(&third);
+	CHECK(end_parked(&second, end_join) == FENCED_INSTANCE_ID && waits(&third));
+	join_at_once(&first);
+	end_join(&third);
+	CHECK(!third.error && first.members == 2);
+}
+
+static void answer_that_a_restart_overtakes_is_fenced(void)
+{
+	start();
+	second.instance = "two";
+	third.instance = "two";
+	form_two();
+	join_and_wait(&first);
+	start_join(&second);
+	/* The rebalance has ended, but the worker of the second member has not answered yet. */
+	join_and_wait(&third);
+	end_join(&second);
+	CHECK(second.error == FENCED_INSTANCE_ID && waits(&third));
+	end_join(&first);
+	CHECK(!first.error && beat(&first) == REBALANCE_IN_PROGRESS);
+	disconnect(&third);
+}
+
+static void repeated_sync_of_another_connection_ends_the_first_one(void)
+{
+	struct client again;
+
+	start();
+	form_two();
+	rejoin_both(&first, &second);
+	start_sync(&second, NULL);
+	park(&second);
+	again = second;
+	start_sync(&again, NULL);
+	CHECK(end_parked(&second, end_sync) == REBALANCE_IN_PROGRESS && waits(&again));
+	sync_at_once(&first, &again);
+	end_sync(&again);
+	CHECK(!again.error && !strcmp(again.assignment, "y"));
+}
+
+static void join_ends_a_sync_that_waits_and_has_the_same_generation(void)
+{
+	struct client again;
+
+	start();
+	form_two();
+	rejoin_both(&first, &second);
+	start_sync(&second, NULL);
+	park(&second);
+	again = second;
+	CHECK(!join_at_once(&again) && again.generation == first.generation);
+	CHECK(end_parked(&second, end_sync) == REBALANCE_IN_PROGRESS);
+	start_sync(&again, NULL);
+	sync_at_once(&first, &again);
+	end_sync(&again);
+	CHECK(!again.error && !strcmp(again.assignment, "y"));
+}
+
+static void sync_of_another_connection_does_not_end_a_join_that_waits(void)
+{
+	struct client again;
+
+	start();
+	form_two();
+	again = first;
+	start_join(&first);
+	park(&first);
+	start_sync(&again, NULL);
+	end_sync(&again);
+	CHECK(again.error == REBALANCE_IN_PROGRESS && waits(&first));
+	start_join(&second);
+	CHECK(!end_parked(&first, end_join));
+	end_join(&second);
+	CHECK(!second.error && first.members == 2);
+}
+
+static void request_that_waits_ends_with_its_member(void)
+{
+	start();
+	first.instance = "one";
+	form_two();
+	start_join(&first);
+	park(&first);
+	CHECK(!quit(&first) && end_parked(&first, end_join) == UNKNOWN_MEMBER_ID);
+	first = (struct client){ .instance = "one" };
+	rejoin_both(&first, &second);
+	start_sync(&second, NULL);
+	park(&second);
+	CHECK(!quit(&second) && end_parked(&second, end_sync) == UNKNOWN_MEMBER_ID);
+}
+
+static void join_third(void)
+{
+	start_join(&third);
+}
+
+/* The wake-ups of a killed worker are lost, if it has not submitted them. */
+static void request_is_fenced_although_the_worker_of_the_restart_was_killed(void)
+{
+	start();
+	second.instance = "two";
+	third.instance = "two";
+	form_two();
+	rejoin_both(&first, &second);
+	start_sync(&second, NULL);
+	park(&second);
+	groups_repair(killed(join_third));
+	CHECK(end_parked(&second, end_sync) == FENCED_INSTANCE_ID);
+	CHECK(beat(&first) == REBALANCE_IN_PROGRESS);
+	/* The member keeps its place until the end of its session. */
+	start_join(&third);
+	park(&third);
+	groups_repair(killed(join_third));
+	CHECK(end_parked(&third, end_join) == FENCED_INSTANCE_ID);
+	third = (struct client){ .instance = "two" };
+	rejoin_both(&third, &first);
+	CHECK(first.members == 2);
+}
+
+static void rejoin_first(void)
+{
+	start_join(&first);
+}
+
+static void join_is_answered_although_its_client_has_gone_on_at_a_killed_worker(void)
+{
+	struct client again;
+
+	start();
+	form_two();
+	again = first;
+	start_join(&again);
+	park(&again);
+	groups_repair(killed(rejoin_first));
+	CHECK(end_parked(&again, end_join) == REBALANCE_IN_PROGRESS);
+	rejoin_both(&first, &second);
+	CHECK(first.members == 2);
 }
 
 static void static_member_that_restarts_may_have_another_rebalance_timeout(void)
@@ -557,11 +753,18 @@ static void overwrite_with_the_lock(void)
 
 static void process_killed_with_the_lock_leaves_groups_without_members(void)
 {
+	pid_t pid;
+
 	start();
 	form();
 	CHECK(!commit(&first, "alone", 7, NULL));
-	killed(overwrite_with_the_lock);
+	second.instance = "two";
+	start_join(&second);
+	park(&second);
+	pid = killed(overwrite_with_the_lock);
 	CHECK(beat(&first) == UNKNOWN_MEMBER_ID && fetched("alone") == 7);
+	groups_repair(pid);
+	CHECK(end_parked(&second, end_join) == UNKNOWN_MEMBER_ID);
 }
 
 int main(void)
@@ -575,6 +778,15 @@ int main(void)
 		CASE(repeated_join_of_another_connection_ends_the_first_one),
 		CASE(static_member_that_restarts_has_its_assignment_without_a_rebalance),
 		CASE(static_member_that_restarts_before_its_assignment_starts_a_rebalance),
+		CASE(join_that_waits_is_fenced_at_once_by_a_restart),
+		CASE(first_join_that_waits_is_fenced_at_once_by_a_restart),
+		CASE(answer_that_a_restart_overtakes_is_fenced),
+		CASE(repeated_sync_of_another_connection_ends_the_first_one),
+		CASE(join_ends_a_sync_that_waits_and_has_the_same_generation),
+		CASE(sync_of_another_connection_does_not_end_a_join_that_waits),
+		CASE(request_that_waits_ends_with_its_member),
+		CASE(request_is_fenced_although_the_worker_of_the_restart_was_killed),
+		CASE(join_is_answered_although_its_client_has_gone_on_at_a_killed_worker),
 		CASE(static_member_that_restarts_may_have_another_rebalance_timeout),
 		CASE(static_member_keeps_its_place_at_the_rebalance_timeout),
 		CASE(wrong_members_are_refused),

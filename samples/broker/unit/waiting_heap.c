@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -120,7 +121,9 @@ int waiting_open(bool is_main)
 {
 	in_main = is_main;
 	self = getpid();
+	/* A new worker has inherited the state of the main process. */
 	nr_heap = 0;
+	memset(watchers, 0, sizeof(watchers));
 	TAILQ_INIT(&ended);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (timer < 0)
