@@ -11,6 +11,8 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -159,6 +161,43 @@ static void callback_waiting_for_own_timer_gets_edeadlk(struct kunit *test)
 	expect_report(test, "WARNING: *twheel/core/timer.c:* cancel_and_wait*");
 	expect_outcome(test, try_cancel_sync, -EDEADLK);
 	expect_outcome(test, try_shutdown_sync, -EDEADLK);
+}
+
+/* Work with a function that attempts to wait for itself, after it has armed the work again. */
+struct work_probe {
+	struct twheel_work	work;
+	struct completion	done;
+	unsigned int		nr_run;
+	int			outcome;
+};
+
+static void work_probe_run(struct work_struct *work)
+{
+	struct work_probe *probe = container_of(to_twheel_work(work), struct work_probe, work);
+
+	probe->nr_run++;
+	twheel_work_add(&probe->work, twheel_deadline(NSEC_PER_MSEC));
+	probe->outcome = twheel_work_cancel_sync(&probe->work);
+	complete(&probe->done);
+}
+
+/* The work is cancelled like a timer, and can be used again. */
+static void work_waiting_for_itself_gets_edeadlk(struct kunit *test)
+{
+	static struct work_probe probe;
+
+	init_completion(&probe.done);
+	twheel_work_init(&probe.work, wheel, system_wq, work_probe_run);
+	expect_report(test, "WARNING: * twheel_work_cancel_sync+*");
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, 0), 0);
+	KUNIT_ASSERT_NE(test, wait_for_completion_timeout(&probe.done, 10 * HZ), 0);
+	KUNIT_EXPECT_EQ(test, probe.outcome, -EDEADLK);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_run, 1);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, 0), 0);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_run, 2);
 }
 
 static int try_flush(struct probe *probe)
@@ -417,6 +456,7 @@ static struct kunit_case misuse_cases[] = {
 	KUNIT_CASE(wait_under_lock_of_callback_is_reported),
 	KUNIT_CASE(callback_leaving_preemption_disabled_is_reported),
 	KUNIT_CASE(callback_waiting_for_own_timer_gets_edeadlk),
+	KUNIT_CASE(work_waiting_for_itself_gets_edeadlk),
 	KUNIT_CASE(callback_flushing_own_wheel_gets_edeadlk),
 	KUNIT_CASE(callback_stopping_own_wheel_gets_edeadlk),
 	KUNIT_CASE(callback_destroying_own_wheel_is_refused),

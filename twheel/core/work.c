@@ -63,10 +63,12 @@ EXPORT_SYMBOL_GPL(twheel_work_cancel);
  * again. During the call adds fail with -ESHUTDOWN, also those of the function itself. With
  * several calls at a time, until the last one returns.
  *
- * Context: process; may sleep. Not from the work function.
+ * Context: process; may sleep.
  * Return:
  * * %0         - it was pending or queued
  * * %-EALREADY - it was not; if it was running, the function has returned
+ * * %-EDEADLK  - called by the work function, with a warning; the work is neither pending nor queued
+ *   any more, but still running
  * * %-EINVAL   - it was not initialised; with a warning
  */
 int twheel_work_cancel_sync(struct twheel_work *work)
@@ -76,6 +78,10 @@ int twheel_work_cancel_sync(struct twheel_work *work)
 	might_sleep();
 	if (!twheel_timer_usable(&work->timer))
 		return -EINVAL;
+	if (WARN_ON_ONCE(current_work() == &work->work)) {
+		twheel_work_cancel(work);
+		return -EDEADLK;
+	}
 	err = twheel_timer_block(&work->timer, &work->blocked);
 	/* It cannot be queued any more. */
 	if (cancel_work_sync(&work->work))

@@ -35,6 +35,7 @@ static u64 last_seq;
 static bool held;			/* see rig_works_hold() */
 unsigned int rig_works_most;
 static u32 changes;			/* futex word of the workers */
+static __thread struct worker *self;	/* of a worker thread */
 
 static void *worker_main(void *arg);
 
@@ -150,6 +151,12 @@ unsigned int work_busy(struct work_struct *work)
 	return busy;
 }
 
+/* The running item of the calling thread, or NULL. */
+struct work_struct *current_work(void)
+{
+	return self ? self->work : NULL;
+}
+
 /* The first due item that is not running; @sleep is the time until the next one. */
 static struct work_struct *take(struct worker *worker, s64 *sleep)
 {
@@ -178,7 +185,7 @@ static struct work_struct *take(struct worker *worker, s64 *sleep)
 
 static void *worker_main(void *arg)
 {
-	struct worker *worker = arg;
+	struct worker *worker = self = arg;
 	struct work_struct *work;
 	u32 seen;
 	s64 sleep;

@@ -34,6 +34,7 @@ bool rig_work_queue(struct workqueue_struct *queue, struct work_struct *work,
 bool rig_work_cancel(struct work_struct *work, bool wait);
 bool rig_work_flush(struct work_struct *work);
 unsigned int work_busy(struct work_struct *work);
+struct work_struct *current_work(void);
 #define WORK_BUSY_PENDING	1
 #define WORK_BUSY_RUNNING	2
 
