@@ -84,9 +84,32 @@ static void lowest_level_that_reaches_is_used(struct kunit *test)
 	expect_place(test, 64 * 64, 0, 0, 64 * 64);
 }
 
+/*
+ * A level has up to 1,024 cache lines, so all of them are written when it is allocated, without a
+ * lock; the number that it got may be taken meanwhile.
+ */
+static void level_is_numbered_when_it_is_allocated(struct kunit *test)
+{
+	struct twheel_level *first, *second;
+	unsigned int i;
+
+	wheel_start(test, TWHEEL_SLOTS_MAX, 0);
+	first = twheel_level_alloc(&wheel, GFP_KERNEL);
+	second = twheel_level_alloc(&wheel, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, first);
+	KUNIT_ASSERT_NOT_NULL(test, second);
+	for (i = 0; i < TWHEEL_SLOTS_MAX; i++)
+		KUNIT_EXPECT_EQ(test, first->bucket[i].level, 1);
+	KUNIT_EXPECT_TRUE(test, twheel_wheel_grow(&wheel, first));
+	KUNIT_EXPECT_FALSE(test, twheel_wheel_grow(&wheel, second));
+	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 2);
+	twheel_level_free(second);
+}
+
 static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE_PARAM(worked_examples_are_placed, example_gen_params),
 	KUNIT_CASE(lowest_level_that_reaches_is_used),
+	KUNIT_CASE(level_is_numbered_when_it_is_allocated),
 	{}
 };
 

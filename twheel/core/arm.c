@@ -235,10 +235,8 @@ static bool add_level(struct twheel_shard *shard, struct twheel_wheel *wheel, u6
 	if (!level)
 		return false;
 	spin_lock_irqsave(&shard->lock, flags);
-	if (!twheel_wheel_reaches(wheel, tick)) {
-		twheel_wheel_grow(wheel, level);
+	if (!twheel_wheel_reaches(wheel, tick) && twheel_wheel_grow(wheel, level))
 		level = NULL;
-	}
 	spin_unlock_irqrestore(&shard->lock, flags);
 	twheel_level_free(level);
 	return true;

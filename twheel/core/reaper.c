@@ -287,9 +287,7 @@ static void reap_add_level(struct twheel_shard *shard, struct twheel_wheel *whee
 	spin_unlock_irq(&shard->lock);
 	level = twheel_level_alloc(wheel, GFP_NOWAIT | __GFP_NOWARN | shard->account);
 	spin_lock_irq(&shard->lock);
-	if (level && wheel->lacks_level)
-		twheel_wheel_grow(wheel, level);
-	else
+	if (level && !(wheel->lacks_level && twheel_wheel_grow(wheel, level)))
 		twheel_level_free(level);
 }
 

@@ -74,11 +74,14 @@ static u64 slot_distance(const struct twheel_wheel *wheel, unsigned int level, u
 	       slot_number(wheel, level, wheel->now);
 }
 
-/* Allocate a level for twheel_wheel_grow(). No lock is needed. */
+/*
+ * Allocate the next level for twheel_wheel_grow(). No lock is needed. A level has up to 1,024 cache
+ * lines, so all of them are written here.
+ */
 struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp)
 {
+	unsigned int i, nr = READ_ONCE(wheel->nr_levels);
 	struct twheel_level *level;
-	unsigned int i;
 
 	level = kmalloc(struct_size(level, bucket, wheel->slots), gfp);
 	if (!level)
@@ -87,6 +90,7 @@ struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t 
 		INIT_LIST_HEAD(&level->bucket[i].nodes);
 		RB_CLEAR_NODE(&level->bucket[i].queued);
 		level->bucket[i].expires = TWHEEL_TICK_NEVER;
+		level->bucket[i].level = nr;
 		level->bucket[i].mixed = false;
 	}
 	return level;
@@ -100,20 +104,24 @@ void twheel_level_free(struct twheel_level *level)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_level_free);
 
-/* Add a level from twheel_level_alloc() to a wheel that does not reach all ticks yet. */
-void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
+/*
+ * Add a level from twheel_level_alloc() to a wheel that does not reach all ticks yet. Return: false
+ * if another level was added since it was allocated.
+ */
+bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 {
 	unsigned int nr = wheel->nr_levels;
-	unsigned int i;
 
+	if (level->bucket[0].level != nr)
+		return false;
 	wheel->span[nr] = nr ? wheel->span[nr - 1] * wheel->slots : 1;
-	for (i = 0; i < wheel->slots; i++)
-		level->bucket[i].level = nr;
 	wheel->level[nr] = level;
-	wheel->nr_levels = nr + 1;
+	/* twheel_level_alloc() reads it without the lock. */
+	WRITE_ONCE(wheel->nr_levels, nr + 1);
 	/* The current tick may be anywhere in its slot. An overflow makes it too small at most. */
 	wheel->reach = wheel->span[nr] * (wheel->slots - 1);
 	wheel->lacks_level = false;
+	return true;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 
