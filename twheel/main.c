@@ -10,29 +10,11 @@
  */
 #include <linux/init.h>
 #include <linux/module.h>
-#include <linux/notifier.h>
 
 #include "core/twheel.h"
 #include "debugfs.h"
 #include "dev/device.h"
 #include "op/purgatory.h"
-
-/* Another module has run its exit function, and its code has not been freed yet. */
-static int module_changed(struct notifier_block *nb, unsigned long state, void *module)
-{
-	/* Without modules nothing calls it, and older kernels do not declare the states. */
-#ifdef CONFIG_MODULES
-	if (state == MODULE_STATE_GOING) {
-		twheel_purgatories_check(module);
-		twheel_timers_check(module);
-	}
-#endif
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block module_notifier = {
-	.notifier_call = module_changed,
-};
 
 static int __init twheel_init(void)
 {
@@ -50,14 +32,11 @@ static int __init twheel_init(void)
 		return err;
 	}
 	twheel_debugfs_init();
-	/* It cannot fail. */
-	register_module_notifier(&module_notifier);
 	return 0;
 }
 
 static void __exit twheel_exit(void)
 {
-	unregister_module_notifier(&module_notifier);
 	twheel_debugfs_exit();
 	twheel_device_exit();
 	twheel_purgatories_exit();

@@ -352,106 +352,6 @@ static void destroy_of_wheel_with_timers_is_reported(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probes[0]->nr_fired, 1);
 }
 
-/* Other timers, which belong to another module: those of operations. */
-#define NR_LEFT	40
-
-static unsigned int nr_ended;
-
-static void other_ended(struct twheel_op *op)
-{
-	nr_ended++;
-}
-
-static void other_release(struct twheel_op *op)
-{
-}
-
-static void periodic_fired(struct twheel_periodic *periodic)
-{
-}
-
-static void work_done(struct work_struct *work)
-{
-}
-
-/*
- * As when this module is removed. The timers of both kinds alternate in a bucket that takes several
- * chunks.
- */
-static void timers_left_behind_by_their_module_are_cancelled(struct kunit *test)
-{
-	static const struct twheel_op_ops ops = { .ended = other_ended, .release = other_release };
-	const struct twheel_config config = { .name = "clock", .clock = TWHEEL_CLOCK_REALTIME };
-	struct twheel *clock = twheel_create(&config);
-	u64 deadline = twheel_deadline(200ULL * NSEC_PER_SEC);
-	const struct twheel_op_args args = { .deadline = deadline };
-	const struct twheel_purgatory_config other_config = {
-		.name = "other", .wheel = wheel, .max_pending = NR_LEFT,
-	};
-	struct twheel_purgatory *purgatory = twheel_purgatory_create(&other_config);
-	static struct twheel_clock_timer clock_timer;
-	static struct twheel_periodic periodic;
-	static struct probe left[NR_LEFT], never;
-	static struct twheel_op other[NR_LEFT];
-	static struct twheel_work work;
-	unsigned int i;
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, clock);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, purgatory);
-	nr_ended = 0;
-	for (i = 0; i < NR_LEFT; i++) {
-		probe_init(&left[i], NULL);
-		KUNIT_EXPECT_EQ(test, twheel_timer_add(&left[i].timer, deadline), 0);
-		twheel_op_init(&other[i], &ops);
-		KUNIT_EXPECT_EQ(test, twheel_op_add(purgatory, &other[i], &args), 0);
-	}
-	probe_init(&never, NULL);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&never.timer, TWHEEL_NEVER), 0);
-	twheel_periodic_init(&periodic, wheel, periodic_fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&periodic, deadline, NSEC_PER_SEC, 0,
-						    TWHEEL_FIXED_RATE), 0);
-	twheel_work_init(&work, wheel, system_wq, work_done);
-	KUNIT_EXPECT_EQ(test, twheel_work_add(&work, deadline), 0);
-	twheel_clock_timer_init(&clock_timer, clock, probe_fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&clock_timer.timer, TWHEEL_NEVER - 1), 0);
-
-	expect_report(test, "WARNING: *twheel/core/leftover.c:*");
-	twheel_timers_check(THIS_MODULE);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).pending, NR_LEFT);
-	KUNIT_EXPECT_EQ(test, stats_of(clock).pending, 0);
-	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&left[NR_LEFT - 1].timer));
-	/* There are none any more. */
-	twheel_timers_check(THIS_MODULE);
-	vtime_sleep_until(deadline + NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, nr_ended, NR_LEFT);
-	KUNIT_EXPECT_EQ(test, left[0].nr_fired, 0);
-	twheel_purgatory_destroy(purgatory);
-	twheel_destroy(clock);
-}
-
-static int check_module(struct probe *probe)
-{
-	twheel_timers_check(THIS_MODULE);
-	return 0;
-}
-
-/* The function of the first one makes the check, so the others are due. */
-static void due_timers_left_behind_by_their_module_are_cancelled(struct kunit *test)
-{
-	static struct probe due[3 * NR_LEFT];
-	unsigned int i, nr_fired = 0;
-
-	for (i = 0; i < ARRAY_SIZE(due); i++) {
-		probe_init(&due[i], check_module);
-		probe_add(test, &due[i], NSEC_PER_SEC);
-	}
-	expect_report(test, "WARNING: *twheel/core/leftover.c:*");
-	vtime_sleep(2 * NSEC_PER_SEC);
-	for (i = 0; i < ARRAY_SIZE(due); i++)
-		nr_fired += due[i].nr_fired;
-	KUNIT_EXPECT_EQ(test, nr_fired, 1);
-}
-
 static struct kunit_case misuse_cases[] = {
 	KUNIT_CASE(wait_under_lock_of_callback_is_reported),
 	KUNIT_CASE(callback_leaving_preemption_disabled_is_reported),
@@ -465,8 +365,6 @@ static struct kunit_case misuse_cases[] = {
 	KUNIT_CASE(add_of_uninitialised_timer_returns_einval),
 	KUNIT_CASE(cancel_sync_of_uninitialised_work_returns_einval),
 	KUNIT_CASE(destroy_of_wheel_with_timers_is_reported),
-	KUNIT_CASE(timers_left_behind_by_their_module_are_cancelled),
-	KUNIT_CASE(due_timers_left_behind_by_their_module_are_cancelled),
 	{}
 };
 
@@ -478,19 +376,6 @@ static struct kunit_suite misuse_suite = {
 };
 
 kunit_test_suite(misuse_suite);
-
-/* A timer that this module leaves behind. Its callback would run after the code has been freed. */
-static void __exit misuse_module_exit(void)
-{
-	static struct probe left;
-
-	wheel = twheel_system();
-	probe_init(&left, NULL);
-	twheel_timer_add(&left.timer, twheel_deadline(NSEC_PER_SEC));
-	pr_info("expected: WARNING: *twheel/core/leftover.c:*\n");
-}
-
-module_exit(misuse_module_exit);
 
 MODULE_DESCRIPTION("KUnit suites of twheel that provoke warnings");
 MODULE_AUTHOR("The twheel developers");

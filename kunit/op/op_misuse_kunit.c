@@ -226,18 +226,6 @@ static void surplus_put_of_pending_op_leaks_it(struct kunit *test)
 	expect_pending(test, 0);
 }
 
-/* As when the module of the operation is removed, which a suite in that module cannot be. */
-static void op_left_behind_by_its_module_is_reported(struct kunit *test)
-{
-	struct misused *misused = misused_new(test, NULL);
-
-	twheel_purgatories_check(THIS_MODULE);
-	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
-	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
-	twheel_purgatories_check(THIS_MODULE);
-	expect_pending(test, 1);
-}
-
 static void result_of_pending_op_warns(struct kunit *test)
 {
 	struct misused *misused = misused_new(test, NULL);
@@ -288,7 +276,6 @@ static struct kunit_case misuse_cases[] = {
 	KUNIT_CASE(drain_and_destroy_in_callback_are_refused),
 	KUNIT_CASE(callback_that_sleeps_is_reported),
 	KUNIT_CASE(surplus_put_of_pending_op_leaks_it),
-	KUNIT_CASE(op_left_behind_by_its_module_is_reported),
 	KUNIT_CASE(result_of_pending_op_warns),
 	KUNIT_CASE(complete_all_with_positive_error_reports_einval),
 	{}

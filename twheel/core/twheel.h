@@ -12,7 +12,6 @@
 
 #include "shard.h"
 
-struct module;
 struct seq_file;
 
 /**
@@ -61,8 +60,6 @@ void twheel_stats_retire(struct twheel *wheel);
 void twheel_stats_show(struct seq_file *file, const struct twheel_stats *stats);
 void twheel_wheels_show(struct seq_file *file);
 void twheel_buckets_show(struct seq_file *file);
-
-void twheel_timers_check(struct module *module);
 
 int __init twheel_system_check(void);
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);

@@ -30,7 +30,6 @@
 #include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
-#include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/preempt.h>
@@ -292,47 +291,6 @@ struct twheel_purgatory *twheel_purgatory_after(u64 serial)
 	mutex_unlock(&twheel_purgatories_lock);
 	return next;
 }
-
-/* The callback of a pending operation of a purgatory if it is in a module, or NULL. */
-static void (*purgatory_callback_in(struct twheel_purgatory *purgatory,
-				    const struct module *module))(struct twheel_op *op)
-{
-	void (*ended)(struct twheel_op *op);
-	struct twheel_op_list *list;
-	struct twheel_op *op;
-	unsigned int i;
-
-	for (i = 0; i < purgatory->nr_lists; i++) {
-		list = &purgatory->list[i];
-		spin_lock_bh(&list->lock);
-		op = list_first_entry_or_null(&list->ops, struct twheel_op, parked);
-		ended = op ? op->ops->ended : NULL;
-		spin_unlock_bh(&list->lock);
-		if (ended && within_module((unsigned long)ended, module))
-			return ended;
-	}
-	return NULL;
-}
-
-/*
- * Report operations that a module has left behind, before its code is freed: their end will be a
- * page fault in a thread of twheel or of another module. Only the oldest operations of each
- * purgatory are looked at; usually all are of one module.
- */
-void twheel_purgatories_check(struct module *module)
-{
-	struct twheel_purgatory *purgatory;
-	void (*ended)(struct twheel_op *op);
-
-	mutex_lock(&twheel_purgatories_lock);
-	list_for_each_entry(purgatory, &twheel_purgatories, listed) {
-		ended = purgatory_callback_in(purgatory, module);
-		WARN(ended, "twheel: module %s is removed with operations in purgatory %s; their callback is %ps\n",
-		     module_name(module), purgatory->name, ended);
-	}
-	mutex_unlock(&twheel_purgatories_lock);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_purgatories_check);
 
 void twheel_purgatories_exit(void)
 {

@@ -16,7 +16,6 @@
 
 #include "key.h"
 
-struct module;
 
 /* Size of the name of a purgatory, with its NUL. */
 #define TWHEEL_PURGATORY_NAME	32
@@ -246,7 +245,6 @@ extern struct list_head twheel_purgatories;
 extern struct mutex twheel_purgatories_lock;
 
 struct twheel_purgatory *twheel_purgatory_after(u64 serial);
-void twheel_purgatories_check(struct module *module);
 void twheel_purgatories_exit(void);
 
 #endif /* _TWHEEL_OP_PURGATORY_H */

@@ -37,11 +37,6 @@ struct module {
 };
 
 #define THIS_MODULE		((struct module *)NULL)
-#define module_name(module)	((module)->name)
-#define MODULE_STATE_GOING	2
-#define within_module(address, module)	((void)(address), (void)(module), false)
-#define register_module_notifier(nb)	((void)(nb))
-#define unregister_module_notifier(nb)	((void)(nb))
 extern int rig_module_refs;
 #define rig_module_ref(module, n)					\
 	((void)(module), (void)__atomic_fetch_add(&rig_module_refs, n, __ATOMIC_RELAXED))
