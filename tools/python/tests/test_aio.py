@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import resource
+import socket
 import threading
 import unittest
 import warnings
@@ -386,6 +387,139 @@ class Several(Loop):
         self.assertEqual(self.pending(), 0)
 
 
+class Reused(Loop):
+    """The number of a descriptor that the loop knows from one that was closed."""
+
+    async def works(self, purgatory: AsyncPurgatory) -> None:
+        async with asyncio.timeout(60):
+            operation = purgatory.add(["a"])
+            purgatory.signal("a", 3)
+            self.assertEqual((await operation).value, 3)
+
+    async def test_a_purgatory_that_is_taken_over_is_detached(self) -> None:
+        numbers = set()
+        for _ in range(2):
+            with Purgatory() as raw:
+                numbers.add(raw.fileno())
+                purgatory = await self.enterAsyncContext(AsyncPurgatory(raw))
+                self.assertTrue(raw.closed)
+                with self.assertRaisesRegex(OSError, "has no descriptor"):
+                    AsyncPurgatory(raw)
+            await self.works(purgatory)
+        self.assertEqual(len(numbers), 2)
+
+    async def test_a_purgatory_can_be_taken_over_from_another_one(self) -> None:
+        first = AsyncPurgatory()
+        operation = first.add(["a"])
+        async with AsyncPurgatory(first.purgatory) as second:
+            with self.assertRaises(twheel.Closed):
+                await operation
+            first.close()
+            await self.works(second)
+            self.reported.clear()  # the event of the operation
+
+    async def test_close_of_the_inner_purgatory_ends_the_waits(self) -> None:
+        first = AsyncPurgatory()
+        task = asyncio.create_task(first.wait(["a"]))
+        await asyncio.sleep(0)
+        number = first.purgatory.fileno()
+        first.purgatory.close()
+        with self.assertRaises(twheel.Closed):
+            await task
+        self.assertTrue(first.closed)
+        async with AsyncPurgatory() as second:
+            self.assertEqual(second.purgatory.fileno(), number)
+            first.close()
+            first.close()
+            await self.works(second)
+
+    async def test_numbers_of_closed_sockets_can_be_reused(self) -> None:
+        loop = asyncio.get_running_loop()
+        for also_writes in (False, True):
+            reader, writer = socket.socketpair()
+            number = reader.fileno()
+            loop.add_reader(number, self.fail)
+            if also_writes:
+                loop.add_writer(number, lambda: None)
+            reader.close()
+            async with AsyncPurgatory() as purgatory:
+                self.assertEqual(purgatory.purgatory.fileno(), number)
+                await self.works(purgatory)
+            writer.close()
+
+    async def test_a_number_that_only_a_writer_had_can_be_reused(self) -> None:
+        reader, writer = socket.socketpair()
+        asyncio.get_running_loop().add_writer(reader.fileno(), lambda: None)
+        number = reader.fileno()
+        reader.close()
+        async with AsyncEvents(Purgatory()) as queue:
+            self.assertEqual(queue.queue.fileno(), number)
+            assert isinstance(queue.queue, Purgatory)
+            task = asyncio.create_task(anext(queue))
+            await asyncio.sleep(0.002)
+            id = queue.queue.add(timeout=0)
+            async with asyncio.timeout(60):
+                self.assertEqual((await task).id, id)
+        writer.close()
+
+
+class Taken(Loop):
+    """Another reader takes the event of an operation."""
+
+    async def take(self) -> twheel.Operation:
+        operation = self.purgatory.add(["a"])
+        self.purgatory.signal("a")
+        self.assertEqual(len(self.purgatory.purgatory.read()), 1)
+        return operation
+
+    async def test_wait_for_ends_at_its_timeout(self) -> None:
+        operation = await self.take()
+        with self.assertRaisesRegex(RuntimeError, f"took the event of operation {operation.id}"):
+            await asyncio.wait_for(operation, 0.002)
+        self.assertEqual(self.purgatory._waiting, {})
+
+    async def test_a_timeout_ends_the_wait(self) -> None:
+        operation = await self.take()
+        with self.assertRaises(TimeoutError):
+            async with asyncio.timeout(0.002):
+                await operation
+
+    async def test_a_cancelled_task_ends(self) -> None:
+        operation = await self.take()
+        task = asyncio.ensure_future(asyncio.wait([operation]))
+        waiting = asyncio.create_task(self.purgatory.wait(["b"]))
+        await asyncio.sleep(0)
+        self.purgatory.signal("b")
+        self.purgatory.purgatory.read()
+        waiting.cancel()
+        self.assertFalse(operation.cancel() or operation.cancel())
+        with self.assertRaises(asyncio.CancelledError):
+            await waiting
+        await task
+        with self.assertRaises(RuntimeError):
+            operation.result()
+
+    async def test_an_event_that_is_only_late_is_delivered(self) -> None:
+        operations = [self.purgatory.add() for _ in range(600)]
+        asyncio.get_running_loop().remove_reader(self.purgatory.purgatory.fileno())
+        self.assertEqual(self.purgatory.purgatory.complete_all(7), 600)
+        self.assertFalse(operations[-1].cancel())
+        events = await asyncio.gather(*operations)
+        self.assertEqual({event.value for event in events}, {7})
+
+    async def test_a_wait_ends_although_the_device_does_not_answer(self) -> None:
+        operation, task = self.purgatory.add(), await self.start()
+        raw = self.purgatory.purgatory
+        with open(os.devnull) as other:
+            number, raw._fd = raw._fd, other.fileno()
+            task.cancel()
+            with self.assertRaises(OSError):
+                await asyncio.wait_for(operation, 0.002)
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            raw._fd = number
+
+
 class Detached(Loop):
     async def asyncSetUp(self) -> None:
         await super().asyncSetUp()
@@ -478,6 +612,28 @@ class Detached(Loop):
         self.queue.close()
         self.assertEqual(await asyncio.gather(*tasks), [[], []])
         self.assertTrue(self.queue.closed and self.queue.queue.closed)
+
+    async def test_close_of_the_inner_queue_ends_the_iterations(self) -> None:
+        self.add(2)
+        self.named.signal("k")
+        await anext(self.queue)
+        self.queue.queue.close()
+        self.assertEqual(len(await self.collect(self.queue)), 1)
+        queue = AsyncEvents(NAME)
+        task = self.collect(queue)
+        await asyncio.sleep(0.002)
+        queue.queue.close()
+        self.assertEqual(await task, [])
+        self.assertTrue(queue.closed)
+
+    async def test_another_reader_of_the_queue_ends_the_iterations(self) -> None:
+        task = self.collect(self.queue)
+        await asyncio.sleep(0.002)
+        async with AsyncEvents(self.queue.queue) as queue:
+            self.assertEqual(await task, [])
+            self.add(1)
+            self.named.signal("k", 7)
+            self.assertEqual((await anext(queue)).value, 7)
 
     async def test_a_removal_ends_the_iteration_after_the_last_event(self) -> None:
         self.named.add(detached=True, cookie=4)

@@ -29,6 +29,8 @@ from ._purgatory import (
 
 # Events that are taken at once. Other callbacks of the loop run before further events.
 MAX_EVENTS = 256
+# Seconds from the end of an operation until its event is queued, with much to spare.
+LATEST_EVENT = 1
 
 
 class Expired(TimeoutError):
@@ -111,9 +113,17 @@ class Operation(asyncio.Future[Event]):
     def cancel(self, msg: Any | None = None) -> bool:
         """
         Return True if this call ended the operation: an await of it raises CancelledError.
-        Return False if it had ended before; its event, which may not have been read, decides.
+        Return False if it had ended before; its event, which may not have been read, decides. If
+        another reader has taken the event, an await raises RuntimeError.
         """
-        return self._call(self._purgatory.purgatory.cancel) and super().cancel(msg)
+        try:
+            if self._call(self._purgatory.purgatory.cancel):
+                return super().cancel(msg)
+            if not self.done():
+                self._purgatory._expect(self.id)
+        except OSError as error:  # of a descriptor that is not ours any more
+            self.set_exception(error)
+        return False
 
     def complete(self, value: int = 0) -> bool:
         """Return True if this call ended the operation."""
@@ -159,11 +169,26 @@ class Owner:
         self._thread = threading.current_thread().name
 
     def check(self, queue: EventQueue) -> None:
-        if asyncio._get_running_loop() is not self.loop:
-            raise RuntimeError(
-                f"{queue} belongs to the event loop of thread {self._thread}, "
-                f"not to thread {threading.current_thread().name}"
-            )
+        if asyncio._get_running_loop() is self.loop:
+            return
+        thread = threading.current_thread().name
+        if thread != self._thread:
+            other = f"not to thread {thread}"
+        elif asyncio._get_running_loop() is None:
+            other = "which is not running"
+        else:
+            other = "not to the one that is running"
+        raise RuntimeError(f"{queue} belongs to an event loop of thread {self._thread}, {other}")
+
+    def add_reader(self, fd: int, callback: Callable[[], object]) -> None:
+        """
+        The loop may have this number from a descriptor that was closed before its reader or writer
+        was removed. It would only replace the callback then, and not watch the new descriptor.
+        """
+        for remove in (self.loop.remove_writer, self.loop.remove_reader):
+            with contextlib.suppress(OSError):  # of epoll, which has forgotten the number
+                remove(fd)
+        self.loop.add_reader(fd, callback)
 
 
 class AsyncPurgatory:
@@ -174,9 +199,10 @@ class AsyncPurgatory:
             event = await purgatory.wait(["a", "b", "c"], quorum=2, timeout=5)
 
     The parameter is the name of a purgatory, None for a private one, or a Purgatory to take
-    over. It must be made in the loop's thread, and all of its methods must be called there.
-    The one exception is signal(). Other threads use the same purgatory through the attribute
-    purgatory, whose calls are thread-safe, but they must not read its events.
+    over, whose descriptor the attribute purgatory has then. It must be made in the loop's thread, and
+    all of its methods must be called there. The one exception is signal(). Other threads use the
+    same purgatory through the attribute purgatory, whose calls are thread-safe, but they must not
+    read its events.
 
     The function on_event gets the events that no task takes: those of operations that a
     Purgatory had before it was taken over, or that were added through the attribute purgatory,
@@ -192,10 +218,11 @@ class AsyncPurgatory:
     ) -> None:
         self._owner = Owner()
         self._loop = self._owner.loop
-        if not isinstance(purgatory, Purgatory):
-            purgatory = Purgatory(purgatory, nonblock=True)
-        self.purgatory = purgatory
-        self._fd = purgatory.fileno()
+        if isinstance(purgatory, Purgatory):
+            self.purgatory = purgatory._take_over()
+        else:
+            self.purgatory = Purgatory(purgatory, nonblock=True)
+        self._fd = self.purgatory.fileno()
         self._on_event = on_event
         # Operations whose events have not been read.
         self._waiting: dict[int, Operation] = {}
@@ -203,7 +230,8 @@ class AsyncPurgatory:
         self._events: collections.deque[Event] = collections.deque()
         self._ended = False
         os.set_blocking(self._fd, False)
-        self._loop.add_reader(self._fd, self._read)
+        self._owner.add_reader(self._fd, self._read)
+        self.purgatory._begin_reader(self._end)
 
     async def __aenter__(self) -> Self:
         return self
@@ -301,6 +329,28 @@ class AsyncPurgatory:
                 with contextlib.suppress(RuntimeError):  # of a loop that is closed
                     operation._resolve(event)
 
+    def _expect(self, id: int) -> None:
+        """
+        An operation has ended. Its event is or will be queued, unless another reader took it. The
+        timer must not keep the operation, see Operation.__del__().
+        """
+        if not self._loop.is_closed():
+            self._loop.call_later(LATEST_EVENT, self._find, id)
+
+    def _find(self, id: int) -> None:
+        if id not in self._waiting:
+            return
+        lost: Exception = RuntimeError(f"another reader took the event of operation {id}")
+        try:
+            if self._read():
+                self._loop.call_soon(self._find, id)
+                return
+        except OSError as error:  # of a descriptor that something else has closed
+            lost = error
+        operation = self._waiting.pop(id, None)
+        if operation is not None and not operation.done():
+            operation.set_exception(lost)
+
     def _pass_on(self, event: Event) -> None:
         """No task takes the event. An exception must not prevent the delivery of others."""
         context: dict[str, Any] = {
@@ -340,11 +390,11 @@ class AsyncPurgatory:
         late = [operation for operation in self._waiting.values() if not operation.done()]
         poll = select.poll()
         poll.register(self._fd, select.POLLIN)
-        while not self._ended and (self._read() or (late and poll.poll(1000))):
+        while not self._ended and (self._read() or (late and poll.poll(LATEST_EVENT * 1000))):
             late = [operation for operation in late if not operation.done()]
 
     def _end(self) -> None:
-        """No further event is read."""
+        """No further event is read. The descriptor is still open."""
         if self._ended:
             return
         self._ended = True
@@ -384,6 +434,7 @@ class AsyncEvents:
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
         os.set_blocking(queue.fileno(), False)
+        queue._begin_reader(self._end)
 
     async def __aenter__(self) -> Self:
         return self
@@ -414,11 +465,9 @@ class AsyncEvents:
         Close the queue, and end the loops over it. Events that remain are reported to the exception
         handler of the loop. It may be called again.
         """
-        self._ended = True
         if events := self.rest():
             message = f"{self.queue} was closed before {len(events)} of its events were taken"
             self._loop.call_exception_handler({"message": message, "events": events})
-        self._wake()
         self.queue.close()
 
     @property
@@ -443,7 +492,7 @@ class AsyncEvents:
     async def _wait(self) -> None:
         """Wait until the queue is readable or closed."""
         self._waiter = self._loop.create_future()
-        self._loop.add_reader(self.queue.fileno(), self._wake)
+        self._owner.add_reader(self.queue.fileno(), self._wake)
         try:
             await self._waiter
         finally:
@@ -457,3 +506,8 @@ class AsyncEvents:
         self._loop.remove_reader(self.queue.fileno())
         if not waiter.done():
             waiter.set_result(None)
+
+    def _end(self) -> None:
+        """No further event is read. The descriptor is still open."""
+        self._ended = True
+        self._wake()

@@ -2,6 +2,7 @@
 """Purgatories and event queues: a method for each call of the device."""
 
 import builtins
+import copy
 import ctypes
 import enum
 import errno
@@ -10,6 +11,7 @@ import math
 import os
 import struct
 import warnings
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, Self, TypeVar
 
@@ -340,6 +342,8 @@ class EventQueue:
 
     _fd = -1
     _node = ""
+    # Ends the reader in an event loop, which must not keep the number of a closed descriptor.
+    _reader: weakref.WeakMethod[Callable[[], None]] | None = None
 
     def __init__(self, fd: int, node: str = "") -> None:
         self._fd = fd
@@ -369,14 +373,35 @@ class EventQueue:
 
     def close(self) -> None:
         """Close the descriptor. It may be called again."""
-        fd, self._fd = self._fd, -1
+        fd = self.detach()
         if fd >= 0:
             os.close(fd)
 
     def detach(self) -> int:
         """Return the descriptor, which the caller has to close."""
+        self._end_reader()
         fd, self._fd = self._fd, -1
         return fd
+
+    def _begin_reader(self, end: Callable[[], None]) -> None:
+        """An object reads the queue in an event loop. Its method end() is called when it must stop."""
+        self._end_reader()
+        self._reader = weakref.WeakMethod(end)
+
+    def _end_reader(self) -> None:
+        end = self._reader and self._reader()
+        self._reader = None
+        if end:
+            end()
+
+    def _take_over(self) -> Self:
+        """Detach the descriptor, and return a new owner of it."""
+        fd = self.detach()
+        if fd < 0:
+            raise OSError(errno.EBADF, f"{os.strerror(errno.EBADF)}: {self} has no descriptor")
+        owner = copy.copy(self)
+        owner._fd = fd
+        return owner
 
     def read(self, max_events: int = 64) -> list[Event]:
         """
