@@ -8,15 +8,18 @@ import os
 import resource
 import socket
 import threading
+import traceback
 import unittest
 import warnings
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeVar
 
 import twheel
 from twheel import AsyncEvents, AsyncPurgatory, Purgatory, Reason
 
 NAME = "python-aio-test"
+
+T = TypeVar("T")
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -518,6 +521,173 @@ class Taken(Loop):
             with self.assertRaises(asyncio.CancelledError):
                 await task
             raw._fd = number
+
+
+class Forked(unittest.TestCase):
+    """A forked process has copies of the loop and its objects, and shares the descriptors."""
+
+    def setUp(self) -> None:
+        warnings.simplefilter("error", ResourceWarning)
+        self.loop = asyncio.new_event_loop()
+        self.addCleanup(self.loop.close)
+        self.passed_on: list[int] = []
+        self.run_in_loop(self.start())
+        self.addCleanup(lambda: self.run_in_loop(self.stop()))
+
+    def run_in_loop(self, task: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(asyncio.wait_for(task, 60))
+
+    async def start(self) -> None:
+        self.purgatory = AsyncPurgatory(on_event=lambda event: self.passed_on.append(event.value))
+        self.operation = self.purgatory.add(["a"])
+
+    async def stop(self) -> None:
+        self.purgatory.close()
+
+    def in_child(self, function: Callable[[], object]) -> None:
+        child = os.fork()
+        if not child:
+            try:
+                function()
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def goes_on(self) -> None:
+        """The operation of the parent is pending, and has its event."""
+
+        async def check() -> None:
+            self.assertEqual(self.purgatory.purgatory.query().pending, 1)
+            self.assertEqual(self.purgatory.signal("a", 7), 1)
+            self.assertEqual((await self.operation).value, 7)
+
+        self.run_in_loop(check())
+
+    def close_twice(self) -> None:
+        fd = self.purgatory.purgatory.fileno()
+        self.purgatory.close()
+        self.purgatory.close()
+        self.assertTrue(self.purgatory.closed and self.purgatory.purgatory.closed)
+        self.assertFalse(self.operation.done())
+        with self.assertRaises(OSError):
+            os.fstat(fd)
+
+    def test_close_changes_nothing_else(self) -> None:
+        self.in_child(self.close_twice)
+        self.goes_on()
+
+    def test_close_in_a_task_of_the_parent_changes_nothing_else(self) -> None:
+        async def fork() -> None:
+            self.in_child(self.close_twice)
+
+        self.run_in_loop(fork())
+        self.goes_on()
+
+    def test_close_in_the_copy_of_the_loop_changes_nothing_else(self) -> None:
+        async def close() -> None:
+            self.close_twice()
+
+        self.in_child(lambda: self.run_in_loop(close()))
+        self.goes_on()
+
+    def test_close_after_the_end_of_the_copy_changes_nothing_else(self) -> None:
+        def close() -> None:
+            self.loop.close()
+            self.close_twice()
+
+        self.in_child(close)
+        self.goes_on()
+
+    def test_close_of_the_inner_purgatory_changes_nothing_else(self) -> None:
+        self.in_child(self.purgatory.purgatory.close)
+        self.goes_on()
+
+    def test_a_cancel_ends_the_await_only(self) -> None:
+        async def use() -> None:
+            with self.assertRaises(TimeoutError):
+                await asyncio.wait_for(self.operation, 0.002)
+            self.assertTrue(self.operation.cancelled())
+            self.assertEqual(self.purgatory.purgatory.query().cancelled, 0)
+
+        self.in_child(lambda: self.run_in_loop(use()))
+        self.goes_on()
+
+    def test_other_calls_are_refused(self) -> None:
+        async def use() -> None:
+            about = rf"belongs to process {os.getppid()}.* {os.getpid()}"
+            with self.assertRaisesRegex(RuntimeError, about):
+                self.purgatory.add()
+            with self.assertRaisesRegex(RuntimeError, about):
+                self.operation.complete()
+            with self.assertRaisesRegex(RuntimeError, about):
+                self.operation.rearm(0)
+            with self.assertRaisesRegex(RuntimeError, about):
+                await self.purgatory.wait()
+
+        self.in_child(lambda: self.run_in_loop(use()))
+        self.goes_on()
+
+    def test_a_signal_of_the_child_reaches_the_parent(self) -> None:
+        async def signal() -> None:
+            self.assertEqual(self.purgatory.signal("a", 5), 1)
+            # The copy of the loop does not read the event.
+            await asyncio.sleep(0.002)
+
+        async def wait() -> int:
+            return (await self.operation).value
+
+        self.in_child(lambda: self.run_in_loop(signal()))
+        self.assertEqual(self.run_in_loop(wait()), 5)
+
+    def test_an_event_is_not_passed_on_twice(self) -> None:
+        def drop() -> None:
+            self.loop.close()
+            del self.operation
+            gc.collect()
+            self.assertEqual(self.passed_on, [])
+
+        self.purgatory.signal("a", 3)
+        self.run_in_loop(until(self.operation.done))
+        self.in_child(drop)
+        del self.operation
+        self.run_in_loop(until(lambda: self.passed_on == [3]))
+
+    def test_a_queue_is_only_closed(self) -> None:
+        async def start() -> AsyncEvents:
+            queue = AsyncEvents(named.events(nonblock=True))
+            for _ in range(3):
+                named.complete(named.add(detached=True))
+            await anext(queue)
+            return queue
+
+        async def use() -> None:
+            with self.assertRaisesRegex(RuntimeError, "belongs to process"):
+                queue.rest()
+            with self.assertRaisesRegex(RuntimeError, "belongs to process"):
+                await anext(queue)
+            queue.close()
+            queue.close()
+            self.assertTrue(queue.closed and queue.queue.closed)
+
+        async def wait() -> None:
+            self.assertEqual(len(queue.rest()), 2)
+            task = asyncio.create_task(anext(queue))
+            await asyncio.sleep(0.002)
+            self.in_child(queue.close)
+            id = named.add(detached=True, timeout=0)
+            self.assertEqual((await task).id, id)
+            queue.close()
+
+        with Purgatory.create(NAME) as named:
+            self.addCleanup(Purgatory.remove, NAME, force=True)
+            queue = self.run_in_loop(start())
+            self.loop.set_exception_handler(lambda *_: os._exit(1))
+            self.in_child(lambda: self.run_in_loop(use()))
+            self.run_in_loop(wait())
+        self.goes_on()
 
 
 class Detached(Loop):

@@ -11,6 +11,7 @@ import errno
 import os
 import select
 import threading
+import weakref
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Self
 
@@ -115,7 +116,11 @@ class Operation(asyncio.Future[Event]):
         Return True if this call ended the operation: an await of it raises CancelledError.
         Return False if it had ended before; its event, which may not have been read, decides. If
         another reader has taken the event, an await raises RuntimeError.
+
+        In a forked process it ends the await, but not the operation.
         """
+        if self._purgatory._owner.is_forked:
+            return super().cancel(msg)
         try:
             if self._call(self._purgatory.purgatory.cancel):
                 return super().cancel(msg)
@@ -127,10 +132,12 @@ class Operation(asyncio.Future[Event]):
 
     def complete(self, value: int = 0) -> bool:
         """Return True if this call ended the operation."""
+        self._purgatory._owner.check_process(self)
         return self._call(self._purgatory.purgatory.complete, value)
 
     def rearm(self, timeout: float | None, *, mode: Rearm = Rearm.ALWAYS) -> bool:
         """Move the deadline. Return False if the operation had ended, or the mode prevented it."""
+        self._purgatory._owner.check_process(self)
         return self._call(self._purgatory.purgatory.rearm, timeout, mode=mode)
 
     def _call(self, call: Callable[..., bool], *args: Any, **options: Any) -> bool:
@@ -162,13 +169,38 @@ class Operation(asyncio.Future[Event]):
 
 
 class Owner:
-    """The loop of a queue: another thread would use its futures and readers without a lock."""
+    """
+    The loop of a queue, and its process.
+
+    Another thread would use the futures and readers of the loop without a lock. After fork(), the
+    child has a copy of the loop, but the file that epoll_wait() reads, the queue and its operations
+    are those of the parent.
+    """
+
+    all: "weakref.WeakSet[Owner]" = weakref.WeakSet()
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
+        self.is_forked = False
         self._thread = threading.current_thread().name
+        self._process = os.getpid()
+        self.all.add(self)
+
+    @classmethod
+    def fork(cls) -> None:
+        """This process is the child."""
+        for owner in cls.all:
+            owner.is_forked = True
+
+    def check_process(self, subject: object) -> None:
+        if self.is_forked:
+            raise RuntimeError(
+                f"{subject} belongs to process {self._process}: process {os.getpid()}, "
+                "which was forked from it, can only close it"
+            )
 
     def check(self, queue: EventQueue) -> None:
+        self.check_process(queue)
         if asyncio._get_running_loop() is self.loop:
             return
         thread = threading.current_thread().name
@@ -191,6 +223,9 @@ class Owner:
         self.loop.add_reader(fd, callback)
 
 
+os.register_at_fork(after_in_child=Owner.fork)
+
+
 class AsyncPurgatory:
     """
     A purgatory whose events are read by the running event loop.
@@ -202,7 +237,7 @@ class AsyncPurgatory:
     over, whose descriptor the attribute purgatory has then. It must be made in the loop's thread, and
     all of its methods must be called there. The one exception is signal(). Other threads use the
     same purgatory through the attribute purgatory, whose calls are thread-safe, but they must not
-    read its events.
+    read its events. A forked process can close() it and use signal().
 
     The function on_event gets the events that no task takes: those of operations that a
     Purgatory had before it was taken over, or that were added through the attribute purgatory,
@@ -286,9 +321,10 @@ class AsyncPurgatory:
         """
         Cancel the operations of add() and wait(), and close the descriptor. An await of one
         of them raises Closed, unless it had ended before. It may be called again, and after the
-        end of the loop.
+        end of the loop. In a process that was forked from this one, it closes the descriptor and
+        changes nothing else.
         """
-        if not self._ended:
+        if not self._ended and not self._owner.is_forked:
             if not self._loop.is_closed():
                 self._check()
             try:
@@ -309,6 +345,8 @@ class AsyncPurgatory:
 
     def _read(self) -> bool:
         """Deliver the queued events, up to a number. Return False if none was queued."""
+        if self._owner.is_forked:  # in a copy of the loop
+            return False
         try:
             events = self.purgatory.read(MAX_EVENTS)
         except BlockingIOError:
@@ -368,6 +406,8 @@ class AsyncPurgatory:
 
     def _pass_on_soon(self, event: Event) -> None:
         """The garbage collector may run in any thread, and at any place of the program."""
+        if self._owner.is_forked:  # the event is that of the parent, too
+            return
         try:
             self._loop.call_soon_threadsafe(self._pass_on, event)
         except RuntimeError:  # after the end of the loop
@@ -398,6 +438,8 @@ class AsyncPurgatory:
         if self._ended:
             return
         self._ended = True
+        if self._owner.is_forked:
+            return
         self._loop.remove_reader(self._fd)
         waiting, self._waiting = self._waiting, {}
         for operation in waiting.values():
@@ -413,7 +455,8 @@ class AsyncEvents:
                 handle(event)
 
     The parameter is the name of a purgatory, for its detached events, or an EventQueue to take
-    over, such as that of Purgatory.events(). It must be made and used in the loop's thread.
+    over, such as that of Purgatory.events(). It must be made and used in the loop's thread. A forked
+    process can only close it.
 
     The loop ends after close(), and after the last event of a removed purgatory. Several tasks
     may iterate at once; each event goes to one of them. Events are taken from the queue in
@@ -456,6 +499,7 @@ class AsyncEvents:
 
     def rest(self) -> list[Event]:
         """Return the events that were taken from the queue and not delivered. They are yours."""
+        self._owner.check_process(self.queue)
         events = list(self._events)
         self._events.clear()
         return events
@@ -463,9 +507,10 @@ class AsyncEvents:
     def close(self) -> None:
         """
         Close the queue, and end the loops over it. Events that remain are reported to the exception
-        handler of the loop. It may be called again.
+        handler of the loop. It may be called again. In a process that was forked from this one, it
+        closes the descriptor and changes nothing else.
         """
-        if events := self.rest():
+        if not self._owner.is_forked and (events := self.rest()):
             message = f"{self.queue} was closed before {len(events)} of its events were taken"
             self._loop.call_exception_handler({"message": message, "events": events})
         self.queue.close()
@@ -500,6 +545,8 @@ class AsyncEvents:
 
     def _wake(self) -> None:
         """Stop waiting. The descriptor is still open: its number may be reused after that."""
+        if self._owner.is_forked:
+            return
         waiter, self._waiter = self._waiter, None
         if waiter is None or self._loop.is_closed():
             return

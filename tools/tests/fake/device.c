@@ -80,6 +80,16 @@ void fake_wake(void)
 	pthread_cond_signal(&fake_cond);
 }
 
+static void lock_for_fork(void)
+{
+	pthread_mutex_lock(&fake_lock);
+}
+
+static void unlock_after_fork(void)
+{
+	pthread_mutex_unlock(&fake_lock);
+}
+
 __attribute__((constructor)) static void fake_init(void)
 {
 	pthread_condattr_t attr;
@@ -87,6 +97,8 @@ __attribute__((constructor)) static void fake_init(void)
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&fake_cond, &attr);
+	/* A child has no thread that would unlock the lock. */
+	pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
 	real_open = dlsym(RTLD_NEXT, "open");
 	real_ioctl = dlsym(RTLD_NEXT, "ioctl");
 	real_close = dlsym(RTLD_NEXT, "close");
