@@ -600,6 +600,62 @@ TEST_F(uring_cmd, process_exits)
 	}
 }
 
+/* Time that the kernel has worked on all CPUs since boot, in ticks of 10 ms. */
+static long system_ticks(void)
+{
+	FILE *file = fopen("/proc/stat", "r");
+	long ticks = -1;
+
+	if (file && fscanf(file, "cpu %*u %*u %ld", &ticks) != 1)
+		ticks = -1;
+	if (file)
+		fclose(file);
+	return ticks;
+}
+
+/* In a child: add an operation, give up the ring, and stop. */
+static void add_and_stop(struct ring *ring, int fd)
+{
+	child_args = add_args(10 * MSEC);
+	if (!command(ring, fd, TWHEEL_IOC_ADD, &child_args, NULL, 1))
+		_exit(1);
+	ring_close(ring);
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+/*
+ * The completion waits for the submitter, which is stopped, and so does the exit of the ring: without
+ * asking again and again. In virtual time nothing else keeps the CPUs busy.
+ */
+TEST_F(uring_cmd, exit_waits_for_a_stopped_process)
+{
+	pid_t child;
+	long ticks;
+	int status;
+
+	/* The submitter is the opener of such a ring, or a thread of the kernel. */
+	if (variant->flags & (IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_SQPOLL))
+		SKIP(return, "a ring of one thread");
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child)
+		add_and_stop(&self->ring, self->fd);
+	ASSERT_EQ(child, waitpid(child, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	ASSERT_TRUE(wait_for(query(self->fd).expired == 1));
+	ring_close(&self->ring);
+	ticks = system_ticks();
+	ASSERT_LE(0, ticks);
+	usleep(300000);
+	if (virtual_time())
+		EXPECT_GE(5, system_ticks() - ticks);
+	EXPECT_EQ(1, query(self->fd).user_ops);
+	ASSERT_EQ(0, kill(child, SIGCONT));
+	EXPECT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_TRUE(wait_for(!query(self->fd).user_ops));
+}
+
 struct submission {
 	struct ring *ring;
 	int fd;

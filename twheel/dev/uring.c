@@ -30,11 +30,15 @@
  * An add that fails after its command can be cancelled completes through task work as well.
  *
  * When a ring exits, io_uring calls twheel_uring_cmd() with IO_URING_F_CANCEL for each command that
- * can be cancelled, again and again until all have completed. This cancels the operation and
- * completes the command at once: if thousands of them waited for their task work, each of many
- * calls would visit all the others. It has no effect while the add is in progress or the task work
- * is queued. The event of an operation that it has cancelled is dropped, since the ring has no
- * reader.
+ * can be cancelled, again and again until none can. This cancels the operation and completes the
+ * command at once: if thousands of them waited for their task work, each of many calls would visit
+ * all the others. It has no effect while the add is in progress. The event of an operation that it
+ * has cancelled is dropped, since the ring has no reader.
+ *
+ * If the operation has ended already, the task work is queued. The submitter may be stopped, and not
+ * run it for any time. So the command is no longer one that can be cancelled, or the exit of the
+ * ring would spin. io_uring clears this flag and takes the command off the list of the ring
+ * together, in io_uring_cmd_done(): uring_add_complete() sets it again for that.
  *
  * References and locks
  * ====================
@@ -150,6 +154,8 @@ static void uring_add_complete(struct io_uring_cmd *cmd, unsigned int issue_flag
 		twheel_event_wake(events, twheel_event_return(file_op));
 	else
 		twheel_file_ops_forget(&file_op, 1);
+	/* See uring_cancel(). */
+	cmd->flags |= IORING_URING_CMD_CANCELABLE;
 	twheel_uring_done(cmd, res, issue_flags);
 }
 
@@ -213,7 +219,8 @@ static bool uring_add_fail(struct twheel_ioctl *call, struct twheel_file_op *fil
 		err = -EFAULT;
 	if (!uc->queued)
 		return false;
-	io_uring_cmd_to_pdu(uc->cmd, struct uring_add)->error = err;
+	/* uring_cancel() may read it. */
+	WRITE_ONCE(io_uring_cmd_to_pdu(uc->cmd, struct uring_add)->error, err);
 	io_uring_cmd_complete_in_task(uc->cmd, uring_op_done);
 	return true;
 }
@@ -232,15 +239,19 @@ static const struct twheel_ring uring_ring = {
 static void uring_cancel(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct uring_add *add = io_uring_cmd_to_pdu(cmd, struct uring_add);
+	int err;
 
 	WRITE_ONCE(add->canceller, current);
 	if (twheel_uring_defers(current))
 		WRITE_ONCE(add->canceller, NULL);
-	if (!twheel_op_cancel(&add->file_op->op))
+	err = twheel_op_cancel(&add->file_op->op);
+	if (!err)
 		add->exits = true;
 	WRITE_ONCE(add->canceller, NULL);
 	if (add->ended)
 		uring_add_complete(cmd, issue_flags);
+	else if (err != -ENOENT || READ_ONCE(add->error))
+		cmd->flags &= ~IORING_URING_CMD_CANCELABLE;
 	/* The caller visits all commands of the ring. */
 	cond_resched();
 }

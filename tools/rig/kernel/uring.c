@@ -204,8 +204,9 @@ void rig_ring_exit(struct rig_ring *ring)
 	while (smp_load_acquire(&ring->requests)) {
 		mutex_lock(&ring->lock);
 		list_for_each_entry_safe(req, next, &ring->cancelable, cancelable)
-			req->cmd.file->f_op->uring_cmd(&req->cmd, IO_URING_F_CANCEL |
-							IO_URING_F_COMPLETE_DEFER);
+			if (req->cmd.flags & IORING_URING_CMD_CANCELABLE)
+				req->cmd.file->f_op->uring_cmd(&req->cmd, IO_URING_F_CANCEL |
+								IO_URING_F_COMPLETE_DEFER);
 		flush(ring);
 		mutex_unlock(&ring->lock);
 		rig_ring_work_fallback(ring);
