@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One interface to all kinds of timers: plain timers, periodic timers, and work that a
- * timer queues.
+ * One interface to all kinds of timers: plain timers, and work that a timer queues.
  *
- * Any number of threads may work on a plain timer. A periodic timer must be idle when it
- * is started, and work that is armed while it is queued may run once for both armings.
- * So these two are armed only by a thread with exclusive access that has settled them;
- * the function of a work item may also arm it, once per run. Any thread may cancel them.
+ * Any number of threads may work on a plain timer. Work that is armed while it is queued may run
+ * once for both armings. So it is armed only by a thread with exclusive access that has settled
+ * it; its function may also arm it, once per run. Any thread may cancel it.
  */
 #include <linux/errno.h>
 #include <linux/workqueue.h>
@@ -39,11 +37,6 @@ static void run_timer(struct twheel_timer *timer)
 	torture_run(container_of(timer, struct torture_timer, timer));
 }
 
-static void run_periodic(struct twheel_periodic *periodic)
-{
-	torture_run(container_of(periodic, struct torture_timer, periodic));
-}
-
 static void run_work(struct work_struct *work)
 {
 	torture_run(container_of(to_twheel_work(work), struct torture_timer, work));
@@ -63,9 +56,6 @@ void kind_init(struct torture_timer *t)
 		else
 			twheel_timer_init_flags(&t->timer, wheel, run_timer, t->flags);
 		break;
-	case KIND_PERIODIC:
-		twheel_periodic_init(&t->periodic, wheel, run_periodic, t->flags);
-		break;
 	case KIND_WORK:
 		twheel_work_init(&t->work, wheel, queue, run_work);
 		break;
@@ -74,9 +64,6 @@ void kind_init(struct torture_timer *t)
 
 int kind_add(struct torture_timer *t, u64 deadline, u64 slack)
 {
-	if (t->kind == KIND_PERIODIC)
-		return twheel_periodic_start(&t->periodic, deadline, t->period,
-					     t->limit == U32_MAX ? 0 : t->limit, t->repeat);
 	if (t->kind == KIND_WORK)
 		return twheel_work_add(&t->work, deadline);
 	if (slack)
@@ -95,8 +82,6 @@ int kind_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rea
 
 int kind_cancel(struct torture_timer *t)
 {
-	if (t->kind == KIND_PERIODIC)
-		return twheel_periodic_cancel(&t->periodic);
 	if (t->kind == KIND_WORK)
 		return twheel_work_cancel(&t->work);
 	return twheel_timer_cancel(&t->timer);
@@ -108,9 +93,7 @@ int kind_cancel_sync(struct torture_timer *t)
 
 	atomic_inc(&t->blocks);
 	atomic_inc(&t->blocked);
-	if (t->kind == KIND_PERIODIC)
-		err = twheel_periodic_cancel_sync(&t->periodic);
-	else if (t->kind == KIND_WORK)
+	if (t->kind == KIND_WORK)
 		err = twheel_work_cancel_sync(&t->work);
 	else
 		err = twheel_timer_cancel_sync(&t->timer);

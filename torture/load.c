@@ -138,7 +138,7 @@ static void arm_self(struct torture_timer *t)
 {
 	u64 deadline = torture_deadline(&t->rng, t->wheel->wheel);
 
-	if (READ_ONCE(t->wheel->draining) || t->kind == KIND_ORPHAN || t->kind == KIND_PERIODIC)
+	if (READ_ONCE(t->wheel->draining) || t->kind == KIND_ORPHAN)
 		return;
 	if (t->kind == KIND_TIMER && torture_below(&t->rng, 4))
 		outcome_rearm(t, deadline, torture_slack(&t->rng), torture_rearm(&t->rng));
@@ -238,7 +238,7 @@ static unsigned int random_flags(struct rnd_state *rng, enum torture_kind kind)
 
 	if (kind != KIND_WORK && !torture_below(rng, 4))
 		flags |= TWHEEL_TIMER_CANCEL_ON_SET;
-	if (kind != KIND_WORK && kind != KIND_PERIODIC && !torture_below(rng, 4))
+	if (kind != KIND_WORK && !torture_below(rng, 4))
 		flags |= TWHEEL_TIMER_INLINE;
 	return flags;
 }
@@ -252,9 +252,6 @@ void torture_timer_init(struct torture_timer *t, struct torture_wheel *w, enum t
 	t->quiet = false;
 	t->shutdown_begun = false;
 	t->shutdown_done = false;
-	t->runs = 0;
-	t->limit = 0;
-	t->cancel_stage = 2;
 	kind_init(t);
 }
 
@@ -265,8 +262,6 @@ enum torture_kind torture_random_kind(struct rnd_state *rng, unsigned int number
 		return KIND_TIMER;
 	switch (torture_below(rng, 5)) {
 	case 0:
-		return KIND_PERIODIC;
-	case 1:
 		return allow_work ? KIND_WORK : KIND_TIMER;
 	default:
 		return KIND_TIMER;
@@ -334,21 +329,12 @@ static void delay_while_settled(struct rnd_state *rng)
 		usleep_range(10, 3000);
 }
 
-static void random_period(struct rnd_state *rng, struct torture_timer *t)
-{
-	t->period = 500 * NSEC_PER_USEC + torture_below(rng, 20 * NSEC_PER_MSEC);
-	t->repeat = torture_below(rng, 2) ? TWHEEL_FIXED_RATE : TWHEEL_FIXED_DELAY;
-	t->limit = torture_below(rng, 4) ? 1 + torture_below(rng, 10) : U32_MAX;
-}
-
 static void work_exclusive(struct rnd_state *rng, struct torture_wheel *w, struct torture_timer *t)
 {
 	outcome_settle(t);
 	delay_while_settled(rng);
 	if (!READ_ONCE(w->stopping) && (t->shutdown_done || !torture_below(rng, 4)))
 		torture_timer_init(t, w, t->kind);
-	if (t->kind == KIND_PERIODIC)
-		random_period(rng, t);
 	if (torture_below(rng, 8))
 		outcome_arm_exactly(t, torture_deadline(rng, w->wheel),
 				    torture_deadline(rng, w->wheel), torture_rearm(rng));

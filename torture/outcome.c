@@ -15,10 +15,6 @@
  * armings without an outcome are counted as cancelled; the counts of the wheel show
  * whether they were.
  *
- * A periodic timer is re-armed by the reaper, which the test notices only at the
- * outcome: such an arming is counted together with its outcome. The expected number of
- * runs is known, and is checked instead.
- *
  * When several threads set the deadline of a timer, the current one is unknown. Only
  * the earliest and the latest one since the timer was settled are known, and only a time
  * outside of these bounds is an error.  outcome_arm_exactly() knows the exact deadline.
@@ -90,10 +86,6 @@ static void arming_begin(struct torture_timer *t, u64 deadline, u64 slack)
 	outcome_lower(&t->earliest, deadline);
 	outcome_raise(&t->latest, latest(twheel_now(t->wheel->wheel), deadline, slack));
 	atomic_inc_return(&t->begun);
-	if (t->kind == KIND_PERIODIC) {
-		WRITE_ONCE(t->runs, 0);
-		WRITE_ONCE(t->cancel_stage, 0);
-	}
 }
 
 /*
@@ -109,8 +101,6 @@ static void arming_end(struct torture_timer *t, int err, int blocks)
 		return;
 	}
 	atomic_dec(&t->begun);
-	if (t->kind == KIND_PERIODIC)
-		WRITE_ONCE(t->cancel_stage, 2);
 	if (err == -ENOSPC) {
 		torture_count(w, COUNT_REJECTED, 1);
 		if (!w->max_pending)
@@ -171,18 +161,8 @@ void outcome_end(struct torture_timer *t, enum torture_count outcome)
 		torture_fail(FAIL_TWICE, t, "more outcomes than armings");
 }
 
-/* Count an arming by the reaper, at its outcome. */
-void outcome_count_repeat(struct torture_timer *t)
-{
-	if (t->kind != KIND_PERIODIC || !READ_ONCE(t->runs))
-		return;
-	atomic_inc(&t->begun);
-	torture_count(t->wheel, COUNT_ARMED, 1);
-}
-
 static void outcome_cancelled(struct torture_timer *t)
 {
-	outcome_count_repeat(t);
 	outcome_end(t, t->kind == KIND_WORK ? COUNT_WORK_CANCELLED : COUNT_CANCELLED);
 }
 
@@ -194,9 +174,6 @@ int outcome_cancel(struct torture_timer *t)
 		outcome_cancelled(t);
 	else if (err != -EINPROGRESS && err != -EALREADY)
 		torture_fail(FAIL_RESULT, t, "unexpected result of cancel");
-	/* A running function may not have reached outcome_enter() yet. */
-	if (err >= 0 || err == -EINPROGRESS)
-		WRITE_ONCE(t->cancel_stage, err ? 1 : 2);
 	return err;
 }
 
@@ -207,7 +184,6 @@ static void synced(struct torture_timer *t, int err)
 		outcome_cancelled(t);
 	else if (err != -EALREADY)
 		torture_fail(FAIL_RESULT, t, "unexpected result of a synchronous cancel");
-	WRITE_ONCE(t->cancel_stage, 2);
 }
 
 /* Cancel synchronously with shared access: other threads may arm the timer. */
@@ -266,33 +242,11 @@ static void outcome_close(struct torture_timer *t, int open)
 	atomic_set(&t->syncs, 0);
 }
 
-/* Whether a periodic timer must be pending or running. */
-bool outcome_is_repeating(const struct torture_timer *t)
-{
-	return !READ_ONCE(t->cancel_stage) && READ_ONCE(t->runs) < READ_ONCE(t->limit);
-}
-
-/* Settle a periodic timer. No other thread can start it meanwhile. */
-static int settle_periodic(struct torture_timer *t)
-{
-	int err = outcome_cancel(t);
-
-	if (err == -EALREADY && outcome_is_repeating(t) && !READ_ONCE(t->wheel->stopping))
-		torture_fail(FAIL_LOST, t, "stopped repeating");
-	if (kind_cancel_sync(t) != -EALREADY)
-		torture_fail(FAIL_RESULT, t, "unexpected result of cancel_sync after cancel");
-	WRITE_ONCE(t->cancel_stage, 2);
-	outcome_quiet(t);
-	return err;
-}
-
 /* With exclusive access, cancel a timer synchronously and check its account. */
 int outcome_settle(struct torture_timer *t)
 {
 	int err, open;
 
-	if (t->kind == KIND_PERIODIC)
-		return settle_periodic(t);
 	err = kind_cancel_sync(t);
 	outcome_quiet(t);
 	/* twheel_stop() may have removed the timer and not handed it back yet. */
@@ -343,9 +297,6 @@ void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum 
 	bool stopping = READ_ONCE(t->wheel->stopping);
 	int err;
 
-	/* A start resets @runs, which the outcome of a timer removed by twheel_stop() needs. */
-	if (stopping && t->kind == KIND_PERIODIC)
-		return;
 	if (!stopping) {
 		atomic64_set(&t->earliest, U64_MAX);
 		atomic64_set(&t->latest, 0);
@@ -355,7 +306,7 @@ void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum 
 	err = outcome_add(t, deadline, 0);
 	if (err == -EBUSY)
 		torture_fail(FAIL_RESULT, t, "-EBUSY from add of an idle timer");
-	if (err || t->kind == KIND_PERIODIC)
+	if (err)
 		return;
 	if (t->kind == KIND_WORK)
 		mode = TWHEEL_REARM_IF_PENDING;
@@ -370,6 +321,5 @@ void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum 
 
 void outcome_handed_back(struct torture_timer *t)
 {
-	outcome_count_repeat(t);
 	outcome_end(t, COUNT_HANDED_BACK);
 }

@@ -50,7 +50,6 @@ static const char *kind_name(const struct torture_timer *t)
 	static const char * const names[] = {
 		[KIND_TIMER]	= "timer",
 		[KIND_ORPHAN]	= "orphan",
-		[KIND_PERIODIC]	= "periodic timer",
 		[KIND_WORK]	= "work",
 	};
 
@@ -68,10 +67,10 @@ static void show_timer(const struct torture_timer *t)
 	const struct torture_wheel *w = t->wheel;
 	u64 now = twheel_now(w->wheel);
 
-	pr_err("  wheel %u, clock %d, %s %d, flags %u, armed %d, ended %d, runs %u of %u, cancel stage %u; due in %lld to %lld us\n",
+	pr_err("  wheel %u, clock %d, %s %d, flags %u, armed %d, ended %d; due in %lld to %lld us\n",
 	       w->number, w->clock, kind_name(t),
 	       t->kind == KIND_ORPHAN ? -1 : (int)(t - w->timer), t->flags,
-	       atomic_read(&t->begun), atomic_read(&t->ended), t->runs, t->limit, t->cancel_stage,
+	       atomic_read(&t->begun), atomic_read(&t->ended),
 	       ahead_us(&t->earliest, now), ahead_us(&t->latest, now));
 }
 

@@ -10,8 +10,6 @@
 /* Check whether the function may be called, regardless of the time. */
 static void expect_call(struct torture_timer *t)
 {
-	unsigned int cancel_stage;
-
 	if (READ_ONCE(t->quiet))
 		torture_fail(FAIL_AFTER, t, "runs although it was settled");
 	if (READ_ONCE(t->shutdown_done))
@@ -20,32 +18,18 @@ static void expect_call(struct torture_timer *t)
 		torture_fail(FAIL_AFTER, t, "runs although its wheel was stopped");
 	if (t->flags & TWHEEL_TIMER_INLINE && !IS_ENABLED(CONFIG_PREEMPT_RT) && !in_hardirq())
 		torture_fail(FAIL_RESULT, t, "inline, but not in hardirq context");
-	if (t->kind != KIND_PERIODIC)
-		return;
-	if (t->runs == t->limit)
-		torture_fail(FAIL_TWICE, t, "runs more often than its limit");
-	cancel_stage = READ_ONCE(t->cancel_stage);
-	if (cancel_stage == 2)
-		torture_fail(FAIL_AFTER, t, "runs although it was cancelled");
-	else if (cancel_stage)
-		WRITE_ONCE(t->cancel_stage, 2);
 }
 
 /*
  * Whether a timer that fires early by CLOCK_REALTIME may have been due before the clock
- * was set back. With TWHEEL_FIXED_DELAY the next run is armed after the function has
- * returned, by the clock before or after a change.
+ * was set back.
  */
 static bool was_due(const struct torture_timer *t, u64 earliest)
 {
-	int seq = t->runs ? t->next_clock_seq : t->clock_seq;
-
 	if (t->wheel->clock != TWHEEL_CLOCK_REALTIME)
 		return false;
 	smp_rmb();	/* after the read of the clock; pairs with set_clock() */
-	if (t->runs && t->repeat == TWHEEL_FIXED_DELAY)
-		return seq < 0 || seq != torture_clock_seq();
-	return torture_clock_reached(seq, earliest);
+	return torture_clock_reached(t->clock_seq, earliest);
 }
 
 static void expect_time(struct torture_timer *t)
@@ -82,16 +66,6 @@ static void expect_on_time(struct torture_timer *t)
 		outcome_expect_clock_set(t);
 	else
 		torture_fail(FAIL_RESULT, t, "unexpected result of twheel_timer_error()");
-	/* This was the last run. */
-	if (err && t->kind == KIND_PERIODIC)
-		WRITE_ONCE(t->cancel_stage, 2);
-}
-
-/* Set the bounds of the next run, which has not been armed yet. */
-static void expect_next(struct torture_timer *t, u64 from)
-{
-	outcome_raise(&t->latest, from + t->period);
-	atomic64_set(&t->earliest, from + t->period);
 }
 
 /* Called at the start of a timer function. */
@@ -102,25 +76,12 @@ void outcome_enter(struct torture_timer *t)
 		torture_fail(FAIL_OVERLAP, t, "its function is running already");
 	expect_call(t);
 	expect_on_time(t);
-	outcome_count_repeat(t);
 	outcome_end(t, COUNT_FIRED);
-	if (t->kind != KIND_PERIODIC)
-		return;
-	WRITE_ONCE(t->runs, t->runs + 1);
-	t->next_clock_seq = torture_clock_seq();
-	if (t->repeat == TWHEEL_FIXED_RATE)
-		expect_next(t, atomic64_read(&t->earliest) +
-			    t->period * twheel_periodic_overrun(&t->periodic));
 }
 
 /* Called at the end of a timer function. */
 void outcome_leave(struct torture_timer *t)
 {
-	if (t->kind == KIND_PERIODIC && t->repeat == TWHEEL_FIXED_DELAY) {
-		t->next_clock_seq = torture_clock_seq();
-		smp_rmb();	/* pairs with set_clock() */
-		expect_next(t, twheel_now(t->wheel->wheel));
-	}
 	atomic_dec_return_release(&t->running);
 }
 
@@ -129,8 +90,6 @@ void outcome_leave(struct torture_timer *t)
 /* Whether a timer must fire eventually. Also false if that is unknown. */
 bool outcome_is_open(const struct torture_timer *t)
 {
-	if (t->kind == KIND_PERIODIC)
-		return outcome_is_repeating(t);
 	return outcome_nr_open(t) > 0 && !atomic_read(&t->syncs);
 }
 

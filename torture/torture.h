@@ -51,7 +51,6 @@ enum torture_count {
 enum torture_kind {
 	KIND_TIMER,
 	KIND_ORPHAN,		/* frees itself */
-	KIND_PERIODIC,
 	KIND_WORK,
 };
 
@@ -102,7 +101,6 @@ struct torture_wheel {
  * @timer: a timer of any kind
  * @clock_timer: the timer, with TWHEEL_TIMER_CANCEL_ON_SET
  * @work: the timer, for KIND_WORK
- * @periodic: the timer, for KIND_PERIODIC
  * @wheel: its wheel
  * @kind: its kind; changes only between rounds
  * @flags: its TWHEEL_TIMER_* flags
@@ -118,14 +116,7 @@ struct torture_wheel {
  * @shutdown_done: set after twheel_timer_shutdown_sync() has returned
  * @blocked: synchronous cancels in progress, which block adds
  * @blocks: number of synchronous cancels that have begun or ended so far
- * @period: the period of a periodic timer
- * @repeat: the repeat mode of a periodic timer
- * @runs: runs of a periodic timer since its start; written by its function
- * @limit: number of runs after which a periodic timer stops
- * @cancel_stage: 0 while a periodic timer repeats, 1 if at most one more run may start,
- *	2 if none may
  * @clock_seq: torture_clock_seq() before it was armed
- * @next_clock_seq: torture_clock_seq() before the bounds of the next run were computed
  * @refs: references to an orphan: one for its creator, one for its arming
  * @rng: random numbers for its function
  */
@@ -134,7 +125,6 @@ struct torture_timer {
 		struct twheel_clock_timer clock_timer;
 		struct twheel_timer	timer;
 		struct twheel_work	work;
-		struct twheel_periodic	periodic;
 	};
 	struct torture_wheel	*wheel;
 	enum torture_kind	kind;
@@ -151,19 +141,13 @@ struct torture_timer {
 	bool			shutdown_done;
 	atomic_t		blocked;
 	atomic_t		blocks;
-	u64			period;
-	enum twheel_repeat	repeat;
-	u32			runs;
-	u32			limit;
-	unsigned int		cancel_stage;
 	int			clock_seq;
-	int			next_clock_seq;
 	refcount_t		refs;
 	struct rnd_state	rng;
 };
 
 /* torture_handed_back() converts a struct twheel_timer of any kind. */
-static_assert(!offsetof(struct twheel_work, timer) && !offsetof(struct twheel_periodic, timer));
+static_assert(!offsetof(struct twheel_work, timer));
 
 /**
  * struct torture_thread - a thread of the torture
@@ -268,9 +252,7 @@ void outcome_handed_back(struct torture_timer *t);
 void outcome_lower(atomic64_t *bound, u64 to);
 void outcome_raise(atomic64_t *bound, u64 to);
 void outcome_end(struct torture_timer *t, enum torture_count outcome);
-void outcome_count_repeat(struct torture_timer *t);
 int outcome_nr_open(const struct torture_timer *t);
-bool outcome_is_repeating(const struct torture_timer *t);
 
 /* running.c */
 void outcome_expect_clock_set(struct torture_timer *t);

@@ -203,8 +203,6 @@ static void stop_all(struct torture_wheel *w)
 /* Whether to wait for a timer: it fires soon, or the change of the clock cancels it. */
 static bool is_near(const struct torture_timer *t, u64 horizon, bool clock_set)
 {
-	if (t->kind == KIND_PERIODIC && t->limit == U32_MAX)
-		return false;
 	return outcome_latest(t) < horizon || (clock_set && t->flags & TWHEEL_TIMER_CANCEL_ON_SET);
 }
 

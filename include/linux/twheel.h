@@ -12,7 +12,10 @@
 #include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/kref.h>
+#include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -60,8 +63,7 @@ struct twheel_timer {
  * neither sleep nor take a lock that is ever held with interrupts enabled. It suits a
  * wake-up or a queue_work().
  *
- * TWHEEL_TIMER_CANCEL_ON_SET: for periodic timers on a wheel of TWHEEL_CLOCK_REALTIME. A change
- * of the clock cancels the timer, as that of a struct twheel_clock_timer.
+ * TWHEEL_TIMER_CANCEL_ON_SET: that of a struct twheel_clock_timer.
  */
 #define TWHEEL_TIMER_INLINE		BIT(0)
 #define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
@@ -291,85 +293,30 @@ static inline bool twheel_timer_pending(const struct twheel_timer *timer)
 	return !data_race(list_empty(&timer->node.entry));
 }
 
-/* Periodic timers */
-
 /**
- * enum twheel_repeat - start of a period
- * @TWHEEL_FIXED_RATE: the previous deadline. Deadlines that have passed when a run begins
- *	are counted as overruns of this run.
- * @TWHEEL_FIXED_DELAY: the return of the callback
- */
-enum twheel_repeat {
-	TWHEEL_FIXED_RATE,
-	TWHEEL_FIXED_DELAY,
-};
-
-/**
- * struct twheel_periodic - a periodic timer
- * @timer: timer of the next run
- * @generation: as in &struct twheel_clock_timer
- * @repeat: start of a period
- * @fn: callback; see twheel_periodic_init()
- * @deadline: deadline of the next or current run
- * @period: in ns
- * @left: number of runs left, including the current one; U64_MAX for no limit
- * @overrun: deadlines that passed between the previous run and this one
+ * twheel_forward - advance the deadline of a periodic timer
+ * @deadline: the deadline, which is set to the first one after @now, a whole number of periods
+ *	later; to TWHEEL_NEVER beyond the end of the clock
+ * @now: the time by the clock of the wheel
+ * @period_ns: the period
  *
- * Embed it. The members are private.
- */
-struct twheel_periodic {
-	struct twheel_timer	timer;
-	u32			generation;
-	enum twheel_repeat	repeat;
-	void			(*fn)(struct twheel_periodic *periodic);
-	u64			deadline;
-	u64			period;
-	u64			left;
-	u64			overrun;
-};
-
-void twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
-			  void (*fn)(struct twheel_periodic *periodic), unsigned int flags);
-int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 period_ns,
-			  u64 runs, enum twheel_repeat repeat);
-u64 twheel_periodic_overrun(const struct twheel_periodic *periodic);
-
-/**
- * twheel_periodic_cancel - twheel_timer_cancel() for a periodic timer
- * @periodic: the timer
+ * For a callback that re-arms its own timer, as hrtimer_forward().
  *
- * A running callback is not called again.
- *
- * Context: as twheel_timer_add().
- * Return: as twheel_timer_cancel().
+ * Context: any.
+ * Return: number of periods; 0 if the deadline has not passed. More than 1: deadlines were missed.
  */
-static inline int twheel_periodic_cancel(struct twheel_periodic *periodic)
+static inline u64 twheel_forward(u64 *deadline, u64 now, u64 period_ns)
 {
-	return twheel_timer_cancel(&periodic->timer);
-}
+	u64 nr, ns;
 
-/**
- * twheel_periodic_cancel_sync - twheel_timer_cancel_sync() for a periodic timer
- * @periodic: the timer
- *
- * Context: process; may sleep.
- * Return: as twheel_timer_cancel_sync().
- */
-static inline int twheel_periodic_cancel_sync(struct twheel_periodic *periodic)
-{
-	return twheel_timer_cancel_sync(&periodic->timer);
-}
-
-/**
- * twheel_periodic_shutdown_sync - twheel_timer_shutdown_sync() for a periodic timer
- * @periodic: the timer
- *
- * Context: process; may sleep.
- * Return: as twheel_timer_shutdown_sync().
- */
-static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic)
-{
-	return twheel_timer_shutdown_sync(&periodic->timer);
+	if (now < *deadline)
+		return 0;
+	nr = div64_u64(now - *deadline, period_ns) + 1;
+	if (check_mul_overflow(nr, period_ns, &ns) || check_add_overflow(*deadline, ns, &ns) ||
+	    ns > KTIME_MAX)
+		ns = TWHEEL_NEVER;
+	*deadline = ns;
+	return nr;
 }
 
 /* Work on a workqueue at a deadline */

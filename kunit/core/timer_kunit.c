@@ -229,38 +229,6 @@ static void callback_may_free_own_timer(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, freed_timer, timer);
 }
 
-/* A periodic timer that its third run cancels and frees. */
-struct freed_periodic {
-	struct twheel_periodic	periodic;
-	unsigned int		nr_runs;
-};
-
-static void free_in_third_run(struct twheel_periodic *periodic)
-{
-	struct freed_periodic *freed = container_of(periodic, struct freed_periodic, periodic);
-
-	if (++freed->nr_runs < 3)
-		return;
-	twheel_periodic_cancel(periodic);
-	kfree(freed);
-}
-
-/* KASAN and debugobjects detect a use after free. */
-static void callback_may_free_own_periodic_timer(struct kunit *test)
-{
-	struct freed_periodic *freed;
-	unsigned int repeat;
-
-	for (repeat = TWHEEL_FIXED_RATE; repeat <= TWHEEL_FIXED_DELAY; repeat++) {
-		freed = kzalloc(sizeof(*freed), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, freed);
-		twheel_periodic_init(&freed->periodic, timer_wheel, free_in_third_run, 0);
-		twheel_periodic_start(&freed->periodic, 0, NSEC_PER_SEC, 0, repeat);
-		vtime_sleep(20 * NSEC_PER_SEC);
-		KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 3 * (repeat + 1));
-	}
-}
-
 /* Work that takes ten seconds. */
 static struct {
 	struct twheel_work	work;
@@ -365,37 +333,22 @@ static void lateness_is_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.late[20], 1);
 }
 
-/* The callback fills the wheel up to its limit, but its own timer is still armed again. */
-static struct timer_probe greedy[2];
-
-static void take_all(struct twheel_periodic *periodic)
+/* Missed deadlines are counted, and those at the end of the clock do not overflow. */
+static void forward_advances_by_whole_periods(struct kunit *test)
 {
-	timer_probe_rearm(&greedy[0], 100 * NSEC_PER_SEC, TWHEEL_REARM_ALWAYS);
-	timer_probe_rearm(&greedy[1], 100 * NSEC_PER_SEC, TWHEEL_REARM_ALWAYS);
-}
+	u64 deadline = 100;
 
-static void periodic_timer_is_rearmed_on_full_wheel(struct kunit *test)
-{
-	const struct twheel_config config = { .name = "kunit", .shards = 1, .max_pending = 2 };
-	static struct twheel_periodic periodic;
-	static struct timer_probe refused;
-
-	timer_suite_restart(test, &config);
-	timer_probe_init(&greedy[0]);
-	timer_probe_init(&greedy[1]);
-	twheel_periodic_init(&periodic, timer_wheel, take_all, 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&periodic, 0, NSEC_PER_SEC, 0,
-						    TWHEEL_FIXED_RATE), 0);
-	vtime_sleep(10 * NSEC_PER_SEC);
-	KUNIT_EXPECT_GE(test, stats_of(timer_wheel).fired, 9);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 3);
-	/* The wheel is one above its limit. Further adds are refused and not charged. */
-	timer_probe_init(&refused);
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&refused, NSEC_PER_SEC), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&refused, NSEC_PER_SEC), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->limit.pending), 3);
-	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 3);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->limit.pending), 0);
+	KUNIT_EXPECT_EQ(test, twheel_forward(&deadline, 99, 10), 0);
+	KUNIT_EXPECT_EQ(test, deadline, 100);
+	KUNIT_EXPECT_EQ(test, twheel_forward(&deadline, 100, 10), 1);
+	KUNIT_EXPECT_EQ(test, deadline, 110);
+	KUNIT_EXPECT_EQ(test, twheel_forward(&deadline, 145, 10), 4);
+	KUNIT_EXPECT_EQ(test, deadline, 150);
+	KUNIT_EXPECT_EQ(test, twheel_forward(&deadline, KTIME_MAX, 7), (KTIME_MAX - 150) / 7 + 1);
+	KUNIT_EXPECT_EQ(test, deadline, TWHEEL_NEVER);
+	deadline = 0;
+	KUNIT_EXPECT_EQ(test, twheel_forward(&deadline, KTIME_MAX, KTIME_MAX), 2);
+	KUNIT_EXPECT_EQ(test, deadline, TWHEEL_NEVER);
 }
 
 #define MAX_WHEELS	64
@@ -432,11 +385,10 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(waiter_is_woken_once),
 	KUNIT_CASE(cancelled_timers_of_many_ticks_wake_no_reaper),
 	KUNIT_CASE(callback_may_free_own_timer),
-	KUNIT_CASE(callback_may_free_own_periodic_timer),
 	KUNIT_CASE(add_during_cancel_sync_of_work_returns_eshutdown),
 	KUNIT_CASE(rearm_during_stop_returns_eshutdown),
 	KUNIT_CASE(lateness_is_counted),
-	KUNIT_CASE(periodic_timer_is_rearmed_on_full_wheel),
+	KUNIT_CASE(forward_advances_by_whole_periods),
 	KUNIT_CASE(too_many_wheels_return_eusers),
 	{}
 };

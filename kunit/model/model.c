@@ -96,8 +96,6 @@ bool model_allows(const struct model *model, const struct model_op *op)
 
 	if (op->type == MODEL_INIT)
 		return !timer->pending && !timer->running && !timer->queued;
-	if (op->type == MODEL_START)
-		return !timer->running;
 	return op->type != MODEL_STOP || !model->system;
 }
 
@@ -198,32 +196,12 @@ static long call_rearm(struct model *model, struct model_timer *timer,
 	return ret;
 }
 
-static long call_start(struct model *model, struct model_timer *timer,
-		       const struct model_op *op, const struct model_answer *answer)
-{
-	struct model_op add = { .type = MODEL_ADD };
-	long ret;
-
-	if (!op->more || op->more > KTIME_MAX || op->choice > TWHEEL_FIXED_DELAY)
-		return -EINVAL;
-	ret = call_add(model, timer, &add, answer);
-	if (ret)
-		return ret;
-	timer->sets = model->sets;
-	timer->deadline = answer->deadline;
-	timer->period = op->more;
-	timer->left = op->count ?: U64_MAX;
-	timer->repeat = op->choice;
-	return 0;
-}
-
 /* Cancel a timer that is pending, or work that is queued. */
 static bool dequeue(struct model *model, struct model_timer *timer)
 {
 	bool won = timer->pending || timer->queued;
 
 	model->stats.cancelled += timer->pending;
-	timer->cancelled |= timer->running;
 	timer->pending = false;
 	timer->queued = false;
 	return won;
@@ -303,7 +281,6 @@ static void call_set_clock(struct model *model, const struct model_answer *answe
 
 	if (model->clock != TWHEEL_CLOCK_REALTIME || answer->ret)
 		return;
-	model->sets++;
 	model->set_noticed = answer->now.mono + SET_SEEN_NS;
 	model->ordered = false;
 	for (timer = model->timer; timer < model->timer + MODEL_TIMERS; timer++) {
@@ -352,9 +329,6 @@ void model_call(struct model *model, const struct model_op *op,
 	case MODEL_REARM:
 	case MODEL_REARM_SLACK:
 		check_ret(model, answer, call_rearm(model, timer, op, answer));
-		break;
-	case MODEL_START:
-		check_ret(model, answer, call_start(model, timer, op, answer));
 		break;
 	case MODEL_CANCEL:
 		check_ret(model, answer, call_cancel(model, timer, answer));

@@ -24,25 +24,21 @@
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
 
-/* Number of timers of each kind: plain timers, periodic timers and work. */
+/* Number of timers of each kind: plain timers and work. */
 #define MODEL_PLAIN	6
-#define MODEL_PERIODIC	2
 #define MODEL_WORK	2
-#define MODEL_TIMERS	(MODEL_PLAIN + MODEL_PERIODIC + MODEL_WORK)
+#define MODEL_TIMERS	(MODEL_PLAIN + MODEL_WORK)
 #define MODEL_OPS	50
 #define MODEL_DIFF	120
 
 enum model_kind {
 	MODEL_IS_PLAIN,
-	MODEL_IS_PERIODIC,
 	MODEL_IS_WORK,
 };
 
 static inline enum model_kind model_kind(unsigned int t)
 {
-	if (t < MODEL_PLAIN)
-		return MODEL_IS_PLAIN;
-	return t < MODEL_PLAIN + MODEL_PERIODIC ? MODEL_IS_PERIODIC : MODEL_IS_WORK;
+	return t < MODEL_PLAIN ? MODEL_IS_PLAIN : MODEL_IS_WORK;
 }
 
 /* Each type is the call of that name for the kind of the timer, if the API has one. */
@@ -53,7 +49,6 @@ enum model_op_type {
 	MODEL_ADD_SLACK,
 	MODEL_REARM,
 	MODEL_REARM_SLACK,
-	MODEL_START,
 	MODEL_CANCEL,
 	MODEL_CANCEL_SYNC,
 	MODEL_SHUTDOWN_SYNC,
@@ -81,13 +76,13 @@ enum model_action {
  * @type: enum model_op_type
  * @t: index of the timer
  * @flags: flags for init, or MODEL_ABSOLUTE
- * @choice: enum twheel_rearm, twheel_repeat, twheel_clock or model_action; for a sleep,
+ * @choice: enum twheel_rearm, twheel_clock or model_action; for a sleep,
  *	whether to sleep until the next expiry first
  * @other: timer of an action; number of shards for create
- * @count: number of actions; runs; slots
+ * @count: number of actions; slots
  * @when: delay or deadline; duration of a sleep; clock adjustment; delay of an action;
  *	tick
- * @more: slack; period; duration of a function; limit for create; maximum time to the
+ * @more: slack; duration of a function; limit for create; maximum time to the
  *	next expiry
  */
 struct model_op {
@@ -122,7 +117,6 @@ enum model_bug {
 	MODEL_NO_BUG,
 	MODEL_BUG_CANCEL_SYNC,	/* cancel_sync of a pending timer fails */
 	MODEL_BUG_IF_EARLIER,	/* TWHEEL_REARM_IF_EARLIER moves any timer */
-	MODEL_BUG_RUNS,		/* runs are not counted */
 	MODEL_BUG_STOP,		/* stop returns no timers */
 	MODEL_BUGS
 };
@@ -169,7 +163,6 @@ enum model_event_type {
  * @type: kind of event
  * @t: index of the timer
  * @error: twheel_timer_error() at the start of the function
- * @overrun: twheel_periodic_overrun() at the start of the function
  * @wakes: end of the function's sleep, by CLOCK_MONOTONIC
  * @op: call made by the function
  * @answer: result of the call
@@ -179,7 +172,6 @@ struct model_event {
 	enum model_event_type	type;
 	unsigned int		t;
 	int			error;
-	u64			overrun;
 	u64			wakes;
 	struct model_op		op;
 	struct model_answer	answer;
@@ -211,11 +203,8 @@ enum model_on_set {
  * @running: its function is running
  * @queued: work: waiting for the workqueue to call its function
  * @ended: work: the function has returned, but the workqueue has not noticed yet
- * @last: the current run is the last one
- * @cancelled: cancelled while its function was running
  * @shutdown: shut down
  * @on_set: whether the timer is cancelled because the clock was set
- * @sets: number of clock changes when it was started
  * @due: tick at which it fires, in ns by the clock; TWHEEL_NEVER
  * @passes: if the clock was set after it read this time, the timer is due
  * @due_last: last tick at which it may fire, until the exact tick is known
@@ -224,10 +213,6 @@ enum model_on_set {
  * @started: start of its function
  * @wakes: end of the sleep of its function
  * @done: return of its function
- * @deadline: of the next run, if it is periodic at a fixed rate
- * @period: in ns
- * @left: remaining runs, including the current one
- * @repeat: start of each period
  */
 struct model_timer {
 	unsigned int		flags;
@@ -235,11 +220,8 @@ struct model_timer {
 	bool			running;
 	bool			queued;
 	bool			ended;
-	bool			last;
-	bool			cancelled;
 	bool			shutdown;
 	enum model_on_set	on_set;
-	unsigned int		sets;
 	u64			due;
 	u64			passes;
 	u64			due_last;
@@ -248,10 +230,6 @@ struct model_timer {
 	u64			started;
 	u64			wakes;
 	u64			done;
-	u64			deadline;
-	u64			period;
-	u64			left;
-	enum twheel_repeat	repeat;
 };
 
 /**
@@ -264,7 +242,6 @@ struct model_timer {
  * @tick_ns: length of a tick
  * @limit: maximum number of pending timers, 0 for none
  * @clock: clock of the wheel
- * @sets: number of clock changes
  * @set_noticed: time by which the last clock change has been noticed
  * @unblocked_at: return of the last function that delayed other timers
  * @late_ns: maximum lateness
@@ -286,7 +263,6 @@ struct model {
 	u64			tick_ns;
 	u64			limit;
 	enum twheel_clock	clock;
-	unsigned int		sets;
 	u64			set_noticed;
 	u64			unblocked_at;
 	u64			late_ns;
@@ -333,7 +309,6 @@ struct model_slot {
 	union {
 		struct twheel_timer	timer;
 		struct twheel_clock_timer clock_timer;
-		struct twheel_periodic	periodic;
 		struct twheel_work	work;
 	};
 	struct model_run	*run;

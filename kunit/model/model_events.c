@@ -18,7 +18,6 @@
 
 static const char * const kinds[] = {
 	[MODEL_IS_PLAIN]	= "timer",
-	[MODEL_IS_PERIODIC]	= "periodic",
 	[MODEL_IS_WORK]		= "work",
 };
 
@@ -118,30 +117,6 @@ static void check_error(struct model *model, const struct model_event *event)
 			      event->t, event->error);
 }
 
-/* The next run of a periodic timer, and a check of its overrun. */
-static void begin_periodic(struct model *model, const struct model_event *event)
-{
-	struct model_timer *timer = &model->timer[event->t];
-	u64 least = 0, most = 0, periods, now = event->now.clock;
-
-	timer->last = event->error || (timer->left == 1 && model->bug != MODEL_BUG_RUNS);
-	if (timer->left != U64_MAX)
-		timer->left--;
-	if (timer->repeat == TWHEEL_FIXED_RATE && now > timer->deadline) {
-		most = div64_u64(now - timer->deadline, timer->period);
-		least = now - timer->deadline < VTIME_SLOP_NS ? 0 :
-			div64_u64(now - VTIME_SLOP_NS - timer->deadline, timer->period);
-	}
-	if (event->overrun < least || event->overrun > most)
-		model_differs(model, "periodic %u has overrun %llu, expected %llu to %llu",
-			      event->t, event->overrun, least, most);
-	if (timer->repeat != TWHEEL_FIXED_RATE)
-		return;
-	if (check_mul_overflow(event->overrun + 1, timer->period, &periods) ||
-	    check_add_overflow(timer->deadline, periods, &timer->deadline))
-		timer->deadline = TWHEEL_NEVER;
-}
-
 static void begin_work(struct model *model, const struct model_event *event)
 {
 	struct model_timer *timer = &model->timer[event->t];
@@ -172,42 +147,8 @@ static void event_begins(struct model *model, const struct model_event *event)
 		check_error(model, event);
 	}
 	timer->running = true;
-	timer->cancelled = false;
 	timer->started = event->now.mono;
 	timer->wakes = event->wakes;
-	if (kind == MODEL_IS_PERIODIC)
-		begin_periodic(model, event);
-}
-
-/* Returns true if re-arming a periodic timer cancels it because the clock was set. */
-static bool was_set(const struct model *model, const struct model_timer *timer)
-{
-	return timer->flags & TWHEEL_TIMER_CANCEL_ON_SET &&
-	       model->clock == TWHEEL_CLOCK_REALTIME && model->sets != timer->sets;
-}
-
-/* Re-arm a periodic timer at the end of its run. */
-static void rearm_periodic(struct model *model, struct model_timer *timer,
-			   const struct model_time *now)
-{
-	u64 deadline = timer->deadline, last = deadline;
-
-	if (timer->pending || timer->last || timer->cancelled || timer->shutdown || model->stopped)
-		return;
-	if (timer->repeat == TWHEEL_FIXED_DELAY) {
-		if (check_add_overflow(now->clock, timer->period, &deadline))
-			deadline = TWHEEL_NEVER;
-		last = deadline > KTIME_MAX ? deadline : deadline + VTIME_SLOP_NS;
-	}
-	model_arm(timer, model_tick_due(model, deadline), model_tick_due(model, last), now);
-	timer->passes = min(timer->passes, deadline);
-	model->stats.added++;
-	if (was_set(model, timer)) {
-		/* It is due at once. */
-		model_arm(timer, 0, 0, now);
-		timer->on_set = MODEL_ON_SET_CANCEL;
-		model->ordered = false;
-	}
 }
 
 static void event_ends(struct model *model, const struct model_event *event)
@@ -229,8 +170,6 @@ static void event_ends(struct model *model, const struct model_event *event)
 		/* The tick of the kernel may pass during any callback. */
 		model->slow_maybe += took <= SLOW_NS;
 	}
-	if (model_kind(event->t) == MODEL_IS_PERIODIC)
-		rearm_periodic(model, timer, &event->now);
 	/* cancel_sync may check at once, or too late to prevent another run. */
 	if (model->sync == event->t && model->eager)
 		model_recheck_sync(model);

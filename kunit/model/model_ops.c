@@ -16,9 +16,6 @@
 #include "../vtime.h"
 #include "model.h"
 
-/* Period of the timers started by timer functions. */
-#define ACTION_PERIOD_NS	(10 * NSEC_PER_MSEC)
-
 /* Returns true if other threads may run during the call. The others disable interrupts. */
 bool model_sleeps(const struct model_op *op)
 {
@@ -133,16 +130,6 @@ static void timer_fired(struct twheel_timer *timer)
 	run_function(container_of(timer, struct model_slot, timer), &event);
 }
 
-static void periodic_fired(struct twheel_periodic *periodic)
-{
-	struct model_event event = {
-		.error = twheel_timer_error(&periodic->timer),
-		.overrun = twheel_periodic_overrun(periodic),
-	};
-
-	run_function(container_of(periodic, struct model_slot, periodic), &event);
-}
-
 static void work_done(struct work_struct *work)
 {
 	struct model_event event = {};
@@ -158,14 +145,9 @@ static struct model_op action_of(const struct model_op *op)
 	switch (op->choice) {
 	case MODEL_REARM_SELF:
 		act.type = MODEL_REARM;
-		if (model_kind(op->t) == MODEL_IS_PERIODIC) {
-			act.type = MODEL_START;
-			act.more = ACTION_PERIOD_NS;
-			act.count = 1;
-		} else if (model_kind(op->t) == MODEL_IS_WORK) {
-			/* Work that is due while it is being cancelled is not queued. */
+		/* Work that is due while it is being cancelled is not queued. */
+		if (model_kind(op->t) == MODEL_IS_WORK)
 			act.when = max_t(u64, op->when, NSEC_PER_MSEC);
-		}
 		break;
 	case MODEL_CANCEL_OTHER:
 		act.type = MODEL_CANCEL;
@@ -198,9 +180,6 @@ void model_init_slot(struct model_run *run, const struct model_op *op)
 			twheel_timer_init_flags(&slot->timer, run->wheel, timer_fired, op->flags);
 		else
 			twheel_timer_init(&slot->timer, run->wheel, timer_fired);
-		break;
-	case MODEL_IS_PERIODIC:
-		twheel_periodic_init(&slot->periodic, run->wheel, periodic_fired, op->flags);
 		break;
 	case MODEL_IS_WORK:
 		twheel_work_init(&slot->work, run->wheel, run->wq, work_done);
@@ -244,33 +223,16 @@ static long do_rearm(struct model_slot *slot, const struct model_op *op, u64 dea
 
 static long do_cancel(struct model_slot *slot, const struct model_op *op)
 {
-	switch (model_kind(op->t)) {
-	case MODEL_IS_PLAIN:
-		return twheel_timer_cancel(&slot->timer);
-	case MODEL_IS_PERIODIC:
-		return twheel_periodic_cancel(&slot->periodic);
-	default:
+	if (model_kind(op->t) == MODEL_IS_WORK)
 		return twheel_work_cancel(&slot->work);
-	}
+	return twheel_timer_cancel(&slot->timer);
 }
 
 static long do_cancel_sync(struct model_slot *slot, const struct model_op *op)
 {
-	switch (model_kind(op->t)) {
-	case MODEL_IS_PLAIN:
-		return twheel_timer_cancel_sync(&slot->timer);
-	case MODEL_IS_PERIODIC:
-		return twheel_periodic_cancel_sync(&slot->periodic);
-	default:
+	if (model_kind(op->t) == MODEL_IS_WORK)
 		return twheel_work_cancel_sync(&slot->work);
-	}
-}
-
-static long do_shutdown_sync(struct model_slot *slot, const struct model_op *op)
-{
-	if (model_kind(op->t) == MODEL_IS_PERIODIC)
-		return twheel_periodic_shutdown_sync(&slot->periodic);
-	return twheel_timer_shutdown_sync(&slot->timer);
+	return twheel_timer_cancel_sync(&slot->timer);
 }
 
 static void hand_back(struct twheel_timer *timer, void *data)
@@ -335,15 +297,12 @@ static long do_call(struct model_run *run, const struct model_op *op,
 	case MODEL_REARM_SLACK:
 		return twheel_timer_rearm_slack(&slot->timer, answer->deadline, op->more,
 						op->choice);
-	case MODEL_START:
-		return twheel_periodic_start(&slot->periodic, answer->deadline, op->more,
-					     op->count, op->choice);
 	case MODEL_CANCEL:
 		return do_cancel(slot, op);
 	case MODEL_CANCEL_SYNC:
 		return do_cancel_sync(slot, op);
 	case MODEL_SHUTDOWN_SYNC:
-		return do_shutdown_sync(slot, op);
+		return twheel_timer_shutdown_sync(&slot->timer);
 	case MODEL_FLUSH:
 		return twheel_flush(run->wheel);
 	case MODEL_STOP:
@@ -386,7 +345,6 @@ void model_do(struct model_run *run, const struct model_op *op, struct model_ans
 	case MODEL_ADD_SLACK:
 	case MODEL_REARM:
 	case MODEL_REARM_SLACK:
-	case MODEL_START:
 		compute_deadline(run, op, answer);
 		break;
 	}

@@ -15,7 +15,7 @@
 #include "../vtime.h"
 #include "model.h"
 
-/* Longest sleep between two replays, so that periodic timers do not overflow the log. */
+/* Longest sleep between two replays, so that timers that arm themselves do not overflow the log. */
 #define SLEEP_NS	(100 * NSEC_PER_MSEC)
 
 /* Number of orders to try: each timer may fire and act before a call takes effect. */

@@ -11,9 +11,6 @@
 #include "../random.h"
 #include "model.h"
 
-/* Periodic timers without a limit on runs must not fire too often. */
-#define PERIOD_MIN_NS	(10 * NSEC_PER_MSEC)
-
 /* Maximum run time of a timer function. */
 #define TAKES_NS	(10 * NSEC_PER_MSEC)
 
@@ -22,11 +19,6 @@ static const u8 of_plain[] = {
 	MODEL_INIT, MODEL_INIT, MODEL_ADD, MODEL_ADD, MODEL_ADD, MODEL_ADD_SLACK,
 	MODEL_ADD_SLACK, MODEL_REARM, MODEL_REARM, MODEL_REARM, MODEL_REARM_SLACK,
 	MODEL_REARM_SLACK, MODEL_CANCEL, MODEL_CANCEL, MODEL_CANCEL_SYNC, MODEL_SHUTDOWN_SYNC,
-};
-
-static const u8 of_periodic[] = {
-	MODEL_INIT, MODEL_INIT, MODEL_START, MODEL_START, MODEL_START, MODEL_START,
-	MODEL_START, MODEL_CANCEL, MODEL_CANCEL_SYNC, MODEL_SHUTDOWN_SYNC,
 };
 
 static const u8 of_work[] = {
@@ -41,7 +33,7 @@ static const u8 of_wheel[] = {
 };
 
 /* Timers that are used more often, so that calls find them in all states. */
-static const u8 frequent[] = { 0, 1, MODEL_PLAIN, MODEL_PLAIN + MODEL_PERIODIC };
+static const u8 frequent[] = { 0, 1, MODEL_PLAIN };
 
 static u8 random_type(const struct model_sequence *sequence, u8 *t, struct rnd_state *random)
 {
@@ -58,8 +50,6 @@ static u8 random_type(const struct model_sequence *sequence, u8 *t, struct rnd_s
 	switch (model_kind(*t)) {
 	case MODEL_IS_PLAIN:
 		return of_plain[random_below(random, ARRAY_SIZE(of_plain))];
-	case MODEL_IS_PERIODIC:
-		return of_periodic[random_below(random, ARRAY_SIZE(of_periodic))];
 	default:
 		return of_work[random_below(random, ARRAY_SIZE(of_work))];
 	}
@@ -122,36 +112,9 @@ static void generate_init(const struct model_sequence *sequence, struct model_op
 	op->when = random_below(random, 4) ? random_magnitude(random, reach(sequence)) : 0;
 	op->more = random_below(random, 3) ? random_below(random, TAKES_NS) : 0;
 	/* The queueing of work is not logged, so other timers do not act on work. */
-	op->other = random_below(random, op->choice == MODEL_CANCEL_OTHER ?
-				 MODEL_PLAIN + MODEL_PERIODIC : MODEL_PLAIN);
+	op->other = random_below(random, MODEL_PLAIN);
 	if (model_kind(op->t) == MODEL_IS_PLAIN)
 		op->flags = random_below(random, 4);
-	else if (model_kind(op->t) == MODEL_IS_PERIODIC)
-		op->flags = random_below(random, 2) ? TWHEEL_TIMER_CANCEL_ON_SET : 0;
-}
-
-/* Sometimes no period, the longest one, which passes the end of the clock, or a longer one. */
-static u64 random_period(const struct model_sequence *sequence, struct rnd_state *random)
-{
-	switch (random_below(random, 20)) {
-	case 0:
-		return 0;
-	case 1:
-		return (u64)KTIME_MAX + random_below(random, 2);
-	default:
-		return random_magnitude(random, reach(sequence));
-	}
-}
-
-static void generate_start(const struct model_sequence *sequence, struct model_op *op,
-			   struct rnd_state *random)
-{
-	random_when(sequence, op, random);
-	op->choice = random_below(random, 20) ? random_below(random, 2) : 2;
-	op->count = random_below(random, 5);
-	op->more = random_period(sequence, random);
-	if (!op->count && op->more)
-		op->more = max_t(u64, op->more, PERIOD_MIN_NS);
 }
 
 /* The configuration may be invalid. */
@@ -187,9 +150,6 @@ static void generate_op(const struct model_sequence *sequence, struct model_op *
 	case MODEL_REARM:
 		op->choice = random_rearm(random);
 		random_when(sequence, op, random);
-		break;
-	case MODEL_START:
-		generate_start(sequence, op, random);
 		break;
 	case MODEL_SET_CLOCK:
 		op->when = random_magnitude(random, 57);
@@ -248,7 +208,6 @@ static const char * const op_names[] = {
 	[MODEL_ADD_SLACK]	= "add_slack",
 	[MODEL_REARM]		= "rearm",
 	[MODEL_REARM_SLACK]	= "rearm_slack",
-	[MODEL_START]		= "start",
 	[MODEL_CANCEL]		= "cancel",
 	[MODEL_CANCEL_SYNC]	= "cancel_sync",
 	[MODEL_SHUTDOWN_SYNC]	= "shutdown_sync",
@@ -260,7 +219,6 @@ static const char * const op_names[] = {
 
 static const char * const kind_names[] = {
 	[MODEL_IS_PLAIN]	= "timer",
-	[MODEL_IS_PERIODIC]	= "periodic",
 	[MODEL_IS_WORK]		= "work",
 };
 
@@ -317,12 +275,6 @@ static void print_timer_op(char *line, const struct model_op *op)
 	switch (op->type) {
 	case MODEL_INIT:
 		print_init(line + n, op);
-		break;
-	case MODEL_START:
-		n += print_when(line + n, op);
-		scnprintf(line + n, LINE - n, ", period %llu, runs %u, %s", op->more, op->count,
-			  op->choice == TWHEEL_FIXED_RATE ? "fixed rate" :
-			  op->choice == TWHEEL_FIXED_DELAY ? "fixed delay" : "invalid repeat");
 		break;
 	case MODEL_REARM:
 	case MODEL_REARM_SLACK:

@@ -142,7 +142,7 @@ static void simplify_choice(struct shrinker *shrinker, unsigned int i)
 
 	op.choice = 0;
 	try_op(shrinker, i, &op);
-	if (op.type != MODEL_INIT && op.type != MODEL_START)
+	if (op.type != MODEL_INIT)
 		return;
 	op = shrinker->best->op[i];
 	op.flags = 0;
@@ -170,9 +170,6 @@ static void simplify_more(struct shrinker *shrinker, unsigned int i)
 {
 	struct model_op op = shrinker->best->op[i];
 
-	/* A short period without a limit on runs would overflow the log. */
-	if (op.type == MODEL_START && !op.count)
-		return;
 	op.more = 0;
 	if (try_op(shrinker, i, &op))
 		return;

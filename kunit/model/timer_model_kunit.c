@@ -111,7 +111,6 @@ struct bug {
 static const struct bug bugs[] = {
 	{ "cancel_sync always fails", MODEL_BUG_CANCEL_SYNC, true, 2 },
 	{ "if earlier moves any timer", MODEL_BUG_IF_EARLIER, true, 2 },
-	{ "runs are not counted", MODEL_BUG_RUNS, true, 3 },
 	{ "stop returns no timers", MODEL_BUG_STOP, false, 1 },
 };
 

@@ -2,8 +2,8 @@
 /*
  * A consumer of twheel: sensors that are polled at a fixed rate.
  *
- * Each sensor has a periodic timer. Reading a sensor may take longer than a period; the
- * next poll then gets the number of missed periods. Slow callbacks delay other timers of
+ * The callback of a sensor arms its timer again. Reading a sensor may take longer than a period; the
+ * next poll then counts the missed periods. Slow callbacks delay other timers of
  * the same wheel, so the module has a private one, with a short tick. It uses
  * CLOCK_BOOTTIME: a suspend counts as missed periods.
  *
@@ -26,8 +26,9 @@
 #define IS_SLOW(poll)	((poll) % 8 == 4)
 
 struct sensor {
-	struct twheel_periodic	timer;
+	struct twheel_timer	timer;
 	u64			start;		/* deadline of the first poll */
+	u64			next;		/* deadline of the next poll */
 	u64			polls, missed;
 	u64			polled_at;	/* end of the last poll */
 	bool			unplugged;
@@ -46,32 +47,35 @@ static bool count_valid(const struct sensor *s)
 	return last <= twheel_now(wheel) && last + PERIOD_NS > s->polled_at;
 }
 
-static void sensor_poll(struct twheel_periodic *timer)
+static void sensor_poll(struct twheel_timer *timer)
 {
 	struct sensor *s = container_of(timer, struct sensor, timer);
 
 	s->polls++;
-	s->missed += twheel_periodic_overrun(timer);
+	s->missed += twheel_forward(&s->next, twheel_now(wheel), PERIOD_NS) - 1;
 	s->wrong += s->unplugged || !count_valid(s);
 	if (IS_SLOW(s->polls))
 		usleep_range(10000, 12000);
 	s->polled_at = twheel_now(wheel);
 	if (s->polls == POLLS)
 		complete(&s->polled);
+	/* Refused while the timer is being cancelled. */
+	twheel_timer_add(timer, s->next);
 }
 
 static int sensor_plug(struct sensor *s)
 {
 	init_completion(&s->polled);
 	s->start = twheel_deadline_on(wheel, PERIOD_NS);
-	twheel_periodic_init(&s->timer, wheel, sensor_poll, 0);
-	return twheel_periodic_start(&s->timer, s->start, PERIOD_NS, 0, TWHEEL_FIXED_RATE);
+	s->next = s->start;
+	twheel_timer_init(&s->timer, wheel, sensor_poll);
+	return twheel_timer_add(&s->timer, s->start);
 }
 
 /* Afterwards the callback is not running and will not run: the sensor could be freed. */
 static void sensor_unplug(struct sensor *s)
 {
-	twheel_periodic_cancel_sync(&s->timer);
+	twheel_timer_cancel_sync(&s->timer);
 	s->unplugged = true;
 }
 

@@ -24,7 +24,6 @@ static struct twheel *wheel;
 static struct twheel_purgatory *purgatory;
 static struct workqueue_struct *queue;
 static struct twheel_timer timer;
-static struct twheel_periodic periodic;
 static struct twheel_work work;
 static struct twheel_op op;
 static u64 due;		/* by the clock of @wheel */
@@ -36,11 +35,6 @@ static void fire(void)
 }
 
 static void timer_fires(struct twheel_timer *unused)
-{
-	fire();
-}
-
-static void periodic_fires(struct twheel_periodic *unused)
 {
 	fire();
 }
@@ -85,7 +79,6 @@ CALL(timer_add_never, twheel_timer_add(&timer, TWHEEL_NEVER))
 CALL(timer_rearm, rearm_with(2))
 /* If it fails, the timer stays pending. */
 CALL(timer_rearm_pending, rearm_with(1))
-CALL(periodic_start, twheel_periodic_start(&periodic, due, DELAY, 0, TWHEEL_FIXED_RATE))
 CALL(work_add, twheel_work_add(&work, due))
 CALL(op_add, op_add_until(due))
 CALL(op_add_never, op_add_until(TWHEEL_NEVER))
@@ -104,7 +97,6 @@ static void begin(unsigned int flags)
 	purgatory_config.wheel = wheel;
 	purgatory = twheel_purgatory_create(&purgatory_config);
 	twheel_timer_init_flags(&timer, wheel, timer_fires, flags);
-	twheel_periodic_init(&periodic, wheel, periodic_fires, 0);
 	twheel_work_init(&work, wheel, queue, work_fires);
 	twheel_op_init(&op, &ops);
 	fired_at = 0;
@@ -113,7 +105,6 @@ static void begin(unsigned int flags)
 static void end(void)
 {
 	twheel_timer_shutdown_sync(&timer);
-	twheel_periodic_shutdown_sync(&periodic);
 	twheel_work_cancel_sync(&work);
 	twheel_purgatory_destroy(purgatory);
 	twheel_op_put(&op);
@@ -192,7 +183,6 @@ void test_levels(void)
 	TEST_LEVEL(nothing_before, timer_add);
 	TEST_LEVEL(nothing_before, timer_rearm);
 	TEST_LEVEL(timer_add_never, timer_rearm_pending);
-	TEST_LEVEL(nothing_before, periodic_start);
 	TEST_LEVEL(nothing_before, op_add);
 	TEST_LEVEL(op_add_never, op_rearm);
 	TEST_INLINE(nothing_before, timer_add);

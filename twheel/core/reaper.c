@@ -69,8 +69,6 @@ unsigned long twheel_timer_class(const struct twheel_timer *timer)
 {
 	bool is_inline = twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE;
 
-	if (timer->fn == twheel_periodic_fire)
-		return (unsigned long)container_of(timer, struct twheel_periodic, timer)->fn;
 	return (unsigned long)timer->fn + is_inline;
 }
 
@@ -108,7 +106,6 @@ static inline struct twheel_timer *base_begin(struct twheel_shard *shard, struct
 	trace_twheel_timer_fire(timer, shard->number);
 	base->fired++;
 	base->running = timer;
-	base->running_cancelled = false;
 	/* The removal has touched the next node; prefetch the one after it. */
 	prefetchw(base->queue.due.next->next);
 	base->was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET;

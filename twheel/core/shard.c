@@ -315,7 +315,6 @@ bool __twheel_shard_charge(struct twheel_shard *shard)
 	struct twheel_limit *limit = shard->limit;
 	s64 pending = atomic64_read(&limit->pending);
 
-	/* Further runs of periodic timers are charged regardless of the limit. */
 	do {
 		if (pending >= limit->max)
 			return false;

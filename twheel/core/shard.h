@@ -135,7 +135,6 @@ struct twheel_limit {
  * @running: timer with a running callback; may have been freed, so never dereferenced
  * @queue: pending timers
  * @fired: number of callbacks called
- * @running_cancelled: @running was cancelled and must not be armed for another period
  * @was_set: @running was cancelled by a change of the clock; its callback reads this without
  *	the lock
  * @waited: TWHEEL_WAITED*, for @running
@@ -149,7 +148,6 @@ struct twheel_base {
 	struct twheel_timer	*running;
 	struct twheel_queue	queue;
 	u64			fired;
-	bool			running_cancelled;
 	bool			was_set;
 	u8			waited;
 	struct twheel_steps	*steps;

@@ -8,7 +8,7 @@
  *
  * A timer is on one shard of its wheel. The reaper of the shard runs its callback, or the
  * alarm if the timer is inline (reaper.c). Operations use the same API as other modules.
- * Periodic timers (periodic.c) and work (work.c) are built on it.
+ * Work (work.c) is built on it.
  *
  *
  * States
@@ -28,8 +28,7 @@
  * While cancel_sync waits, adds of the timer fail: a callback that arms its own timer for the past
  * again and again would keep it waiting.
  *
- * All three stop a periodic timer that is running. A callback that would wait for itself gets
- * a warning and -EDEADLK.
+ * A callback that would wait for itself gets a warning and -EDEADLK.
  *
  *
  * Locking
@@ -189,8 +188,6 @@ static inline bool timer_stop(struct twheel_shard *shard, struct twheel_base *ba
 			      struct twheel_timer *timer)
 {
 	lockdep_assert_held(&shard->lock);
-	if (unlikely(base->running == timer))
-		base->running_cancelled = true;
 	if (!twheel_timer_pending(timer))
 		return false;
 	twheel_queue_del(&base->queue, &timer->node);

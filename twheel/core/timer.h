@@ -92,7 +92,6 @@ static __always_inline struct twheel_shard *twheel_timer_lock(struct twheel_time
 	return twheel_timer_lock_from(twheel_timer_predict_shard(timer), timer, flags);
 }
 
-void twheel_periodic_fire(struct twheel_timer *timer);
 void twheel_work_fire(struct twheel_timer *timer);
 
 /* Whether a step of the clock cancels a timer. */
@@ -133,6 +132,5 @@ void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 			  void (*fn)(struct twheel_timer *timer));
 unsigned long twheel_timer_class(const struct twheel_timer *timer);
 bool twheel_runs_functions(const struct twheel *wheel);
-void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline);
 
 #endif /* _TWHEEL_CORE_TIMER_H */

@@ -54,24 +54,37 @@ void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 		periodic_count(periodic, nr, now);
 }
 
-/* In the function of the timer: count the periods that have expired. */
+/* Start the timer of a pending operation. */
+void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
+{
+	int ret = twheel_timer_rearm(&periodic->timer, periodic->next, TWHEEL_REARM_ALWAYS);
+
+	/* The wheel of a user is not stopped while it has operations, and has no limit. */
+	WARN_ON_ONCE(ret < 0);
+}
+
+/* In the function of the timer: count the periods that have expired, and arm it for the next one. */
 void twheel_file_periodic_expired(struct twheel_file_periodic *periodic)
 {
-	/* A second clock read could count a period for which the timer will run. */
-	u64 nr = twheel_periodic_overrun(&periodic->periodic) + 1;
+	u64 nr = 1, now = twheel_now(periodic->wheel);
 
+	/* The clock may have been set back since the deadline passed. */
+	if (!periodic->fixed_delay && now > periodic->next)
+		nr += div64_u64(now - periodic->next, periodic->period);
 	periodic->finished = periodic->runs && nr >= periodic->runs;
 	if (periodic->finished)
 		nr = periodic->runs;
-	periodic_count(periodic, nr, twheel_now(periodic->wheel));
+	periodic_count(periodic, nr, now);
+	if (!periodic->finished)
+		twheel_file_periodic_start(periodic);
 }
 
 /* @deadline: first deadline in host time. */
 void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
-			       void (*function)(struct twheel_periodic *periodic),
+			       void (*function)(struct twheel_timer *timer),
 			       const struct twheel_add_args *args, u64 deadline)
 {
-	twheel_periodic_init(&periodic->periodic, wheel, function, 0);
+	twheel_timer_init(&periodic->timer, wheel, function);
 	periodic->wheel = wheel;
 	periodic->next = deadline;
 	periodic->period = args->period;
@@ -79,30 +92,7 @@ void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twh
 	periodic->fixed_delay = args->flags & TWHEEL_ADD_FIXED_DELAY;
 }
 
-/* Start the timer of a pending operation. */
-void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
-{
-	enum twheel_repeat repeat = periodic->fixed_delay ? TWHEEL_FIXED_DELAY :
-							    TWHEEL_FIXED_RATE;
-	int err;
-
-	err = twheel_periodic_start(&periodic->periodic, periodic->next, periodic->period,
-				    0, repeat);
-	/* The wheel of a user is not stopped while it has operations, and has no limit. */
-	WARN_ON_ONCE(err);
-}
-
-/* Stop the timer until the event has been read. */
-void twheel_file_periodic_pause(struct twheel_file_periodic *periodic)
-{
-	periodic->paused = true;
-	twheel_periodic_cancel(&periodic->periodic);
-}
-
-/*
- * Restart a paused timer after the event was read. Its callback, which has paused it, may still be
- * running: it has no effect on the timer any more.
- */
+/* Restart a paused timer after the event was read. Its callback may still be running. */
 void twheel_file_periodic_resume(struct twheel_file_periodic *periodic)
 {
 	if (!periodic->paused)

@@ -8,7 +8,7 @@
 
 /**
  * struct twheel_file_periodic - the timer of a periodic operation, which follows in memory
- * @periodic: the timer
+ * @timer: the timer
  * @rcu: after the end of its life
  * @wheel: wheel of the timer; immutable
  * @expirations: expired periods not yet reported by a delivered event
@@ -25,7 +25,7 @@
  */
 struct twheel_file_periodic {
 	union {
-		struct twheel_periodic	periodic;
+		struct twheel_timer	timer;
 		struct rcu_head		rcu;
 	};
 	struct twheel		*wheel;
@@ -41,10 +41,9 @@ struct twheel_file_periodic {
 };
 
 void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
-			       void (*function)(struct twheel_periodic *periodic),
+			       void (*function)(struct twheel_timer *timer),
 			       const struct twheel_add_args *args, u64 deadline);
 void twheel_file_periodic_start(struct twheel_file_periodic *periodic);
-void twheel_file_periodic_pause(struct twheel_file_periodic *periodic);
 void twheel_file_periodic_resume(struct twheel_file_periodic *periodic);
 void twheel_file_periodic_expired(struct twheel_file_periodic *periodic);
 void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic);
