@@ -27,6 +27,7 @@ static int ids_start(struct kunit *test)
 	memset(&ids, 0, sizeof(ids));
 	memset(objects, 0, sizeof(objects));
 	twheel_ids_init(&ids);
+	twheel_ids_set_secret(&ids);
 	random_start(test, &random);
 	return 0;
 }

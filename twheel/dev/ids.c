@@ -71,10 +71,25 @@ static u32 hide_round(const struct twheel_ids *ids, u32 round, u32 half)
 	return siphash_2u32(half, round, &ids->secret);
 }
 
+/* Before a file is restricted. Most tables need no secret. */
+void twheel_ids_set_secret(struct twheel_ids *ids)
+{
+	spin_lock(&ids->lock);
+	if (!ids->has_secret)
+		get_random_bytes(&ids->secret, sizeof(ids->secret));
+	ids->has_secret = true;
+	spin_unlock(&ids->lock);
+	/* Pairs with the smp_rmb() in twheel_id_hide(): before the rights of the file change. */
+	smp_wmb();
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_ids_set_secret);
+
 u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain)
 {
 	u32 upper = plain >> 32, lower = plain, round;
 
+	/* Pairs with the smp_wmb() in twheel_ids_set_secret(). The caller has read the rights. */
+	smp_rmb();
 	for (round = 0; round < 4; round += 2) {
 		lower ^= hide_round(ids, round, upper);
 		upper ^= hide_round(ids, round + 1, lower) & (U32_MAX >> 1);
@@ -99,8 +114,6 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_id_unhide);
 void twheel_ids_init(struct twheel_ids *ids)
 {
 	unsigned int i;
-
-	get_random_bytes(&ids->secret, sizeof(ids->secret));
 
 	spin_lock_init(&ids->lock);
 	for (i = 0; i < ARRAY_SIZE(ids->shard); i++)
@@ -222,7 +235,10 @@ static void leaf_set_slots(struct twheel_ids *ids, u32 nr, void **slots)
 {
 	struct twheel_id_leaf *leaf = leaf_at(ids, nr);
 
-	leaf->free = 0;
+	/* Of 0 and TWHEEL_NO_ID. */
+	leaf->free = nr == 1;
+	if (nr == TWHEEL_LEAVES_MAX)
+		WRITE_ONCE(slots[TWHEEL_LEAF_SLOTS - 2], slot_free(NO_SLOT));
 	/* Pairs with the address dependency in twheel_ids_find(). */
 	smp_store_release(&leaf->slots, slots);
 }
@@ -282,7 +298,6 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 	smp_wmb();
 	plain = (generation << TWHEEL_INDEX_BITS & ~TWHEEL_ID_HIDDEN) |
 		(shard->free - 1) << TWHEEL_LEAF_BITS | free;
-	hidden |= !plain || plain == TWHEEL_NO_ID;
 	WRITE_ONCE(*id, unlikely(hidden) ? twheel_id_hide(ids, plain) : plain);
 	leaf->free = slot_next(*slot);
 	leaf->used++;
@@ -404,19 +419,28 @@ static void *leaf_object(const struct twheel_id_leaf *leaf, u32 nr)
 	return slot_is_free(slot) ? NULL : slot;
 }
 
+/* Apart, so that the usual look-up makes no call. */
+static noinline void *ids_find_hidden(struct twheel_ids *ids, u64 id)
+{
+	u64 plain = twheel_id_unhide(ids, id);
+	struct twheel_id_leaf *leaf = id & TWHEEL_ID_HIDDEN ? leaf_find(ids, plain) : NULL;
+
+	return leaf ? leaf_object(leaf, id_slot(plain)) : NULL;
+}
+
 /*
  * Find the object of an id, in a read-side critical section. It may be another one, or have been
  * freed. Returns NULL if there is none, and for 0 and TWHEEL_NO_ID.
  */
 void *twheel_ids_find(struct twheel_ids *ids, u64 id)
 {
-	u64 plain = twheel_id_plain(ids, id);
-	struct twheel_id_leaf *leaf = leaf_find(ids, plain);
+	struct twheel_id_leaf *leaf;
 
-	if (unlikely(!id || id == TWHEEL_NO_ID))
-		return NULL;
 	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "look-up without rcu_read_lock()");
-	return leaf ? leaf_object(leaf, id_slot(plain)) : NULL;
+	if (unlikely(id - 1 >= TWHEEL_NO_ID - 1))
+		return ids_find_hidden(ids, id);
+	leaf = leaf_find(ids, id);
+	return leaf ? leaf_object(leaf, id_slot(id)) : NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_find);
 

@@ -27,7 +27,7 @@
 /* The other bits of the id are encrypted. */
 #define TWHEEL_ID_HIDDEN	BIT_ULL(63)
 
-/* An id that no object has, like 0. */
+/* An id that no object has: its slot is not used, like that of 0. */
 #define TWHEEL_NO_ID		(U64_MAX & ~TWHEEL_ID_HIDDEN)
 
 #define TWHEEL_ID_SHARDS	8
@@ -68,7 +68,8 @@ struct twheel_id_shard {
  * @nr_leaves: number of leaves; it does not decrease
  * @block: leaves from 2^i to 2^(i+1) - 1 are in block i
  * @shard: the parts of the table
- * @secret: encrypts ids; immutable
+ * @secret: encrypts ids; set under @lock before the first use
+ * @has_secret: it is set
  */
 struct twheel_ids {
 	spinlock_t		lock;	/* of new leaves */
@@ -76,12 +77,14 @@ struct twheel_ids {
 	struct twheel_id_leaf	*block[TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS + 1];
 	struct twheel_id_shard	shard[TWHEEL_ID_SHARDS];
 	siphash_key_t		secret;
+	bool			has_secret;
 };
 
 int __init twheel_ids_setup(void);
 void twheel_ids_cleanup(void);
 void twheel_ids_init(struct twheel_ids *ids);
 void twheel_ids_exit(struct twheel_ids *ids);
+void twheel_ids_set_secret(struct twheel_ids *ids);
 int twheel_ids_add(struct twheel_ids *ids, unsigned int shard, void *object, bool hidden, u64 *id);
 void twheel_ids_remove(struct twheel_ids *ids, const u64 *id, u32 nr);
 void *twheel_ids_find(struct twheel_ids *ids, u64 id);
