@@ -193,7 +193,8 @@ void step_look(struct thread *t)
 	static const char * const attributes[] = {
 		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
 		"rejected", "files", "detached", "detached_unread", "max_pending",
-		"max_file_pending", "max_watches", "max_queue",
+		"max_file_pending", "max_watches", "max_queue", "oldest_unread_ns",
+		"oldest_queue", "queue_ops",
 	};
 	struct view view = look_at(t);
 	char path[128];

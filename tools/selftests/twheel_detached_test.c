@@ -85,6 +85,91 @@ TEST_F(detached, queues_have_events_of_their_own)
 	}
 }
 
+/* Return: true if the oldest unread event became readable between two times. */
+static bool oldest_since(int fd, __u64 from, __u64 to)
+{
+	__u64 before = now_ns(), age = query(fd).oldest_unread_ns;
+
+	return age >= before - to && age <= now_ns() - from;
+}
+
+TEST_F(detached, query_shows_the_oldest_unread_event)
+{
+	struct twheel_add_args args = { .flags = TWHEEL_ADD_DETACHED, .deadline = HOUR };
+	static const __u32 queues[] = { 7, 5, 7, 7 };
+	__u64 ids[4], from[2], to[2];
+	struct twheel_event event;
+	unsigned int i;
+	int fd;
+
+	for (i = 0; i < 4; i++) {
+		args.queue = queues[i];
+		ASSERT_EQ(0, op_add(self->fd, &args));
+		ids[i] = args.id;
+	}
+	EXPECT_EQ(3, query(self->fd).queue_ops);
+	EXPECT_EQ(0, query(self->fd).oldest_unread_ns);
+	for (i = 2; i--;) {
+		from[i] = now_ns();
+		ASSERT_EQ(0, op_cancel(self->fd, ids[i]));
+		to[i] = now_ns();
+		usleep(5000);
+	}
+	for (i = 2; i--; close(fd)) {
+		EXPECT_TRUE(oldest_since(self->fd, from[i], to[i]));
+		EXPECT_EQ(queues[i], query(self->fd).oldest_queue);
+		EXPECT_EQ(3, query(self->fd).queue_ops);
+		fd = open_queue(self->fd, queues[i], TWHEEL_EVENTS_NONBLOCK);
+		EXPECT_EQ(1, read_events(fd, &event, 1));
+	}
+	EXPECT_EQ(2, query(self->fd).queue_ops);
+	EXPECT_EQ(0, query(self->fd).oldest_unread_ns);
+}
+
+TEST_F(detached, age_of_an_event_on_each_clock)
+{
+	static const __u32 clocks[] = {
+		CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_REALTIME,
+	};
+	struct twheel_add_args args = { .deadline = TWHEEL_NEVER };
+	struct twheel_event event;
+	unsigned int i;
+	__u64 from, to;
+
+	for (i = 0; i < 4; i++) {
+		args.clock = clocks[i];
+		args.flags = TWHEEL_ADD_DETACHED | (i == 3 ? TWHEEL_ADD_ABSTIME : 0);
+		ASSERT_EQ(0, op_add(self->fd, &args));
+		from = now_ns();
+		ASSERT_EQ(0, op_cancel(self->fd, args.id));
+		to = now_ns();
+		usleep(5000);
+		EXPECT_TRUE(oldest_since(self->fd, from, to));
+		EXPECT_EQ(1, read_events(self->events, &event, 1));
+	}
+}
+
+/* Listings count the periods that have passed, and do not make the event younger. */
+TEST_F(detached, age_of_periods_is_that_of_the_first)
+{
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_DETACHED, .deadline = 4 * MSEC, .period = 4 * MSEC,
+	};
+	__u64 from = now_ns() + args.deadline, to;
+	struct twheel_pending pending;
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	to = now_ns() + args.deadline;
+	ASSERT_TRUE(wait_for(query(self->fd).detached_unread));
+	usleep(20000);
+	EXPECT_TRUE(oldest_since(self->fd, from, to));
+	EXPECT_EQ(0, op_info(self->fd, args.id, &pending));
+	usleep(5000);
+	EXPECT_TRUE(oldest_since(self->fd, from, to));
+	EXPECT_EQ(0, op_cancel(self->fd, args.id));
+	EXPECT_TRUE(oldest_since(self->fd, from, to));
+}
+
 TEST_F(detached, pending_operation_names_its_queue)
 {
 	struct twheel_add_args args = {

@@ -109,6 +109,9 @@ TEST_F(shown, sysfs_agrees_with_query)
 	EXPECT_EQ(70, attribute("max_watches"));
 	EXPECT_EQ(0, attribute("detached"));
 	EXPECT_EQ(0, attribute("detached_unread"));
+	EXPECT_EQ(0, attribute("oldest_unread_ns"));
+	EXPECT_EQ(0, attribute("oldest_queue"));
+	EXPECT_EQ(0, attribute("queue_ops"));
 }
 
 /* Nobody reads: adds fail at the limit of the file on its queue. */
@@ -152,8 +155,13 @@ TEST_F(shown, sysfs_counts_detached_operations)
 	ASSERT_EQ(0, op_cancel(self->fd, ids[0]));
 	EXPECT_EQ(1, attribute("detached"));
 	EXPECT_EQ(1, attribute("detached_unread"));
+	usleep(1000);
+	EXPECT_LE(MSEC, attribute("oldest_unread_ns"));
+	EXPECT_EQ(2, attribute("queue_ops"));
 	EXPECT_EVENT(events, ids[0], TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(0, attribute("detached_unread"));
+	EXPECT_EQ(0, attribute("oldest_unread_ns"));
+	EXPECT_EQ(1, attribute("queue_ops"));
 	close(events);
 	EXPECT_EQ(1, attribute("files"));
 }
@@ -163,7 +171,8 @@ TEST_F(shown, sysfs_is_read_only)
 	static const char * const names[] = {
 		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
 		"rejected", "files", "detached", "detached_unread", "max_pending",
-		"max_file_pending", "max_watches", "max_queue",
+		"max_file_pending", "max_watches", "max_queue", "oldest_unread_ns",
+		"oldest_queue", "queue_ops",
 	};
 	char path[128];
 	struct stat st;

@@ -143,12 +143,15 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 	struct twheel_query_args query;						\
 										\
 	twheel_instance_query_detached(&to_twheel_named(dev)->instance, &query);	\
-	return sysfs_emit(buf, "%llu\n", query.field);				\
+	return sysfs_emit(buf, "%llu\n", (u64)query.field);			\
 }										\
 static DEVICE_ATTR_RO(name)
 
 DETACHED_ATTR(detached, detached);
 DETACHED_ATTR(detached_unread, detached_unread);
+DETACHED_ATTR(oldest_unread_ns, oldest_unread_ns);
+DETACHED_ATTR(oldest_queue, oldest_queue);
+DETACHED_ATTR(queue_ops, queue_ops);
 
 #define REJECTED_ATTR(name, rejection)						\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
@@ -171,6 +174,9 @@ static struct attribute *named_attrs[] = {
 	&dev_attr_files.attr,
 	&dev_attr_detached.attr,
 	&dev_attr_detached_unread.attr,
+	&dev_attr_oldest_unread_ns.attr,
+	&dev_attr_oldest_queue.attr,
+	&dev_attr_queue_ops.attr,
 	&dev_attr_pending.attr,
 	&dev_attr_keys.attr,
 	&dev_attr_watches.attr,

@@ -2,22 +2,57 @@
 /*
  * Character devices: limits and counts, for TWHEEL_IOC_QUERY, /proc/PID/fdinfo and sysfs.
  */
+#include <linux/container_of.h>
+#include <linux/minmax.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 
+#include "../core/shard.h"
 #include "../op/purgatory.h"
 #include "query.h"
 
 /* Counts that are read without a lock are each of some moment during the call. */
 
+/* Age of the oldest unread event of a queue, or 0. A periodic operation has unread periods. */
+static u64 events_age(struct twheel_events *events)
+{
+	struct twheel_file_periodic *periodic;
+	struct twheel_op_result result;
+	struct twheel_file_op *file_op;
+	u64 now = 0, time = 0;
+
+	spin_lock(&events->lock);
+	file_op = events->events;
+	if (file_op) {
+		periodic = twheel_file_op_periodic(file_op);
+		if (periodic && periodic->expirations) {
+			time = periodic->last - (periodic->expirations - 1) * periodic->period;
+		} else {
+			twheel_op_get_result(&file_op->op, &result);
+			time = result.time;
+		}
+		now = twheel_clock_ns(twheel_file_op_clock(file_op));
+	}
+	spin_unlock(&events->lock);
+	/* CLOCK_REALTIME may have been set back. */
+	return now - min(now, time);
+}
+
 /* Add the exact counts of a queue of detached operations to those of a query. */
 bool twheel_queue_query(struct twheel_events *events, void *data)
 {
 	struct twheel_query_args *query = data;
+	u64 age;
 
 	twheel_events_collect_all(events, TWHEEL_KILLABLE);
 	query->detached += READ_ONCE(events->nr_pending);
 	query->detached_unread += READ_ONCE(events->unread);
+	query->queue_ops = max(query->queue_ops, READ_ONCE(events->held));
+	age = events_age(events);
+	if (age > query->oldest_unread_ns) {
+		query->oldest_unread_ns = age;
+		query->oldest_queue = container_of(events, struct twheel_detached, events)->number;
+	}
 	return !fatal_signal_pending(current);
 }
 
@@ -27,6 +62,9 @@ void twheel_instance_query_detached(struct twheel_instance *instance,
 {
 	query->detached = 0;
 	query->detached_unread = 0;
+	query->oldest_unread_ns = 0;
+	query->oldest_queue = 0;
+	query->queue_ops = 0;
 	twheel_detached_visit(instance, twheel_queue_query, query);
 }
 

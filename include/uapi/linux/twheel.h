@@ -546,6 +546,9 @@ struct twheel_list_args {
  * @user_files: out: number of open files of the calling user
  * @files: out: number of open files, including descriptors of TWHEEL_IOC_EVENTS
  * @rights: out: TWHEEL_RIGHT_* of this file
+ * @queue_ops: out: number of operations, pending or with an unread event, in the fullest
+ *	queue of detached ones; at most @max_queue
+ * @oldest_queue: out: queue of the oldest unread event
  * @features: out: what a later kernel can do in addition, a bit for each; 0 now
  * @tick_ns: out: tick of the wheel in ns
  * @pending: out: number of pending operations of all files
@@ -555,6 +558,9 @@ struct twheel_list_args {
  * @unread: out: number of unread events of this file
  * @detached: out: number of pending detached operations
  * @detached_unread: out: number of unread events of detached operations, in all queues
+ * @oldest_unread_ns: out: age of the oldest of these events: the time in ns since its
+ *	operation, or its first unread period, ended, on the clock of the operation; 0
+ *	without one
  * @added: out: number of operations added so far, each of which is pending or has ended in
  *	one of the following ways
  * @completed: out: number of operations completed so far
@@ -582,6 +588,8 @@ struct twheel_query_args {
 	__u32 user_files;
 	__u32 files;
 	__u32 rights;
+	__u32 queue_ops;
+	__u32 oldest_queue;
 	__u64 features;
 	__u64 tick_ns;
 	__u64 pending;
@@ -591,6 +599,7 @@ struct twheel_query_args {
 	__u64 unread;
 	__u64 detached;
 	__u64 detached_unread;
+	__u64 oldest_unread_ns;
 	__u64 added;
 	__u64 completed;
 	__u64 expired;

@@ -171,6 +171,9 @@ class State(NamedTuple):
     unread: int
     detached: int
     detached_unread: int
+    oldest_unread_ns: int
+    oldest_queue: int
+    queue_ops: int
     pending: int
     keys: int
     watches: int
