@@ -26,6 +26,8 @@ FIRES = {
     "nearly_full": ["TwheelNearlyFull"],
     "rejects": ["TwheelRejects"],
     "reader_stopped": ["TwheelEventsNotRead", "TwheelMostlyExpires"],
+    "queue_not_read": ["TwheelEventsNotRead"],
+    "queue_nearly_full": ["TwheelEventsNotRead"],
     "mostly_expires": ["TwheelMostlyExpires"],
     "late": ["TwheelLate"],
     "slow_callbacks": ["TwheelSlowCallbacks"],
@@ -149,7 +151,7 @@ def panels():
             targets = [(selected(name), legend_of(name))]
             if name + "_limit" in limits:
                 targets.append((selected(name + "_limit"), legend_of(name) + " limit"))
-            yield name, help_text, "short", targets
+            yield name, help_text, "s" if name.endswith("_seconds") else "short", targets
 
 
 def variable(name, query):

@@ -103,6 +103,9 @@ TEST("metrics have a sample for each purgatory, reason, error and limit")
 	char *text;
 
 	list[0].counts[NAMED_PENDING] = 12;
+	list[0].counts[NAMED_OLDEST_UNREAD_NS] = 61000000002;
+	list[0].counts[NAMED_QUEUE_OPS] = 13;
+	list[1].counts[NAMED_MAX_QUEUE] = 14;
 	list[1].counts[NAMED_MAX_WATCHES] = 5;
 	list[1].counts[NAMED_EXPIRED] = UINT64_MAX;
 	list[1].counts[NAMED_REJECTED] = 9;
@@ -111,6 +114,10 @@ TEST("metrics have a sample for each purgatory, reason, error and limit")
 	CHECK(strstr(text, "\n# TYPE twheel_ended counter\n"));
 	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"a\"} 12\n"));
 	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"b\"} 0\n"));
+	CHECK(strstr(text, "\n# UNIT twheel_oldest_unread_seconds seconds\n"));
+	CHECK(strstr(text, "\ntwheel_oldest_unread_seconds{purgatory=\"a\"} 61.000000002\n"));
+	CHECK(strstr(text, "\ntwheel_queue_operations{purgatory=\"a\"} 13\n"));
+	CHECK(strstr(text, "\ntwheel_queue_operations_limit{purgatory=\"b\"} 14\n"));
 	CHECK(strstr(text, "\ntwheel_ended_total{purgatory=\"b\",reason=\"expired\"} " MAX "\n"));
 	CHECK(strstr(text, "\ntwheel_rejected_total{purgatory=\"b\",error=\"ENOBUFS\"} 7\n"));
 	CHECK(strstr(text, "\ntwheel_rejected_total{purgatory=\"b\",error=\"EDQUOT\"} 0\n"));
@@ -183,7 +190,9 @@ TEST("metrics of nothing have no samples")
 
 static int print(void)
 {
-	struct named named = { .name = "orders", .counts = { [NAMED_COMPLETED] = 3 } };
+	struct named named = { .name = "orders", .counts = {
+		[NAMED_COMPLETED] = 3, [NAMED_OLDEST_UNREAD_NS] = 1500000000,
+	} };
 	struct wheel wheels[2];
 
 	if (!parse_wheel(LINE, &wheels[0]))

@@ -112,6 +112,18 @@ static enum outcome info_operation(struct command_line *line, int fd, __u64 id)
 	return OUTCOME_OK;
 }
 
+static void print_queues(const struct twheel_query_args *q)
+{
+	char age[TIME_TEXT_SIZE];
+
+	printf("unread      %llu detached", q->detached_unread);
+	if (q->oldest_unread_ns)
+		printf(", the oldest for %s in queue %u", format_time(age, q->oldest_unread_ns),
+		       q->oldest_queue);
+	printf("\nqueues      %u of %u pending or unread in the fullest\n", q->queue_ops,
+	       q->max_queue);
+}
+
 static void print_counts(const struct twheel_query_args *q)
 {
 	char tick[TIME_TEXT_SIZE];
@@ -119,7 +131,7 @@ static void print_counts(const struct twheel_query_args *q)
 	printf("purgatory   %s\n", q->name);
 	printf("pending     %llu of %u, %llu of them detached\n", q->pending, q->max_pending,
 	       q->detached);
-	printf("unread      %llu detached\n", q->detached_unread);
+	print_queues(q);
 	printf("per file    %u at most\n", q->max_file_pending);
 	printf("user        %u of %u operations, %u of %u files\n", q->user_ops,
 	       q->user_max_ops, q->user_files, q->user_max_files);

@@ -36,7 +36,7 @@ struct label {
 
 /**
  * struct family - a metric family
- * @name: name without the suffix _total
+ * @name: name without the suffix _total; with the suffix _seconds for a count in ns
  * @type: "counter" or "gauge"
  * @help: description
  * @count: index of its count, or of the first of several
@@ -62,6 +62,13 @@ static const struct family purgatory_families[] = {
 	{ "twheel_detached", "gauge", "Pending detached operations.", NAMED_DETACHED, NULL },
 	{ "twheel_detached_unread", "gauge", "Unread events of detached operations.",
 	  NAMED_DETACHED_UNREAD, NULL },
+	{ "twheel_oldest_unread_seconds", "gauge",
+	  "Age of the oldest unread event of detached operations.", NAMED_OLDEST_UNREAD_NS, NULL },
+	{ "twheel_queue_operations", "gauge",
+	  "Operations in the fullest queue of detached ones, pending or unread.",
+	  NAMED_QUEUE_OPS, NULL },
+	{ "twheel_queue_operations_limit", "gauge",
+	  "Limit on the operations in a queue of detached ones.", NAMED_MAX_QUEUE, NULL },
 	{ "twheel_keys", "gauge", "Watched keys.", NAMED_KEYS, NULL },
 	{ "twheel_watches", "gauge", "Watches on all keys.", NAMED_WATCHES, NULL },
 	{ "twheel_watches_limit", "gauge", "Limit on watches.", NAMED_MAX_WATCHES, NULL },
@@ -102,9 +109,25 @@ static const struct family user_families[] = {
 	{ }
 };
 
+/* Whether the count of a family is a time in ns. */
+static bool in_seconds(const struct family *family)
+{
+	const char *end = strrchr(family->name, '_');
+
+	return !strcmp(end, "_seconds");
+}
+
+/* Prints ns as seconds with all digits. */
+static void print_seconds(__u64 ns)
+{
+	printf("%llu.%09llu", ns / 1000000000, ns % 1000000000);
+}
+
 static void print_head(const struct family *family)
 {
 	printf("# TYPE %s %s\n", family->name, family->type);
+	if (in_seconds(family))
+		printf("# UNIT %s seconds\n", family->name);
 	printf("# HELP %s %s\n", family->name, family->help);
 }
 
@@ -145,7 +168,12 @@ static void print_samples(const struct family *family, const char *label, const 
 			putchar(',');
 			print_label(more->name, more->values[i]);
 		}
-		printf("} %llu\n", counts[family->count + i]);
+		fputs("} ", stdout);
+		if (in_seconds(family))
+			print_seconds(counts[family->count + i]);
+		else
+			printf("%llu", counts[family->count + i]);
+		putchar('\n');
 	}
 }
 
@@ -163,12 +191,6 @@ void print_purgatory_metrics(const struct named *list, size_t nr)
 			if (!unlimited(family, &list[i]))
 				print_samples(family, "purgatory", list[i].name, list[i].counts);
 	}
-}
-
-/* Prints ns as seconds with all digits. */
-static void print_seconds(__u64 ns)
-{
-	printf("%llu.%09llu", ns / 1000000000, ns % 1000000000);
 }
 
 #define LATENESS	"twheel_wheel_lateness_seconds"

@@ -20,6 +20,9 @@ const char *const named_counts[NR_NAMED_COUNTS] = {
 	[NAMED_PENDING] = "pending",
 	[NAMED_DETACHED] = "detached",
 	[NAMED_DETACHED_UNREAD] = "detached_unread",
+	[NAMED_OLDEST_UNREAD_NS] = "oldest_unread_ns",
+	[NAMED_OLDEST_QUEUE] = "oldest_queue",
+	[NAMED_QUEUE_OPS] = "queue_ops",
 	[NAMED_KEYS] = "keys",
 	[NAMED_WATCHES] = "watches",
 	[NAMED_FILES] = "files",
@@ -34,6 +37,7 @@ const char *const named_counts[NR_NAMED_COUNTS] = {
 	[NAMED_MAX_PENDING] = "max_pending",
 	[NAMED_MAX_FILE_PENDING] = "max_file_pending",
 	[NAMED_MAX_WATCHES] = "max_watches",
+	[NAMED_MAX_QUEUE] = "max_queue",
 };
 
 static __u64 read_count(const char *class, const char *node, const char *count, bool *hidden)

@@ -95,6 +95,8 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		{ "pending", query->pending },
 		{ "nr_detached", query->detached },
 		{ "detached_unread", query->detached_unread },
+		{ "oldest_queue", query->oldest_queue },
+		{ "queue_ops", query->queue_ops },
 		{ "nr_keys", query->keys },
 		{ "watches", query->watches },
 		{ "files", query->files },
@@ -105,6 +107,7 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		{ "rejected", query->rejected },
 		{ "max_pending", query->max_pending },
 		{ "max_file_pending", query->max_file_pending },
+		{ "max_queue", query->max_queue },
 		{ "user_ops", query->user_ops },
 		{ "user_max_ops", query->user_max_ops },
 		{ "user_files", query->user_files },
@@ -115,6 +118,7 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		json_object_set_new(object, counts[i].name, json_number(counts[i].count));
+	json_object_set_new(object, "oldest_unread_ns", json_digits(query->oldest_unread_ns));
 	json_object_set_new(object, "tick_ns", json_digits(query->tick_ns));
 	return object;
 }
