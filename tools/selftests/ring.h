@@ -11,6 +11,11 @@
 
 #define ENTRIES		8
 
+/* IORING_OP_URING_CMD is 46; the header of an old library may lack the fields. */
+#define OP_URING_CMD	46
+#define SQE_CMD_OP	8
+#define SQE_AREA	48
+
 /* ring_result() after a timeout. */
 #define NO_RESULT	(-1000)
 

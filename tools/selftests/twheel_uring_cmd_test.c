@@ -10,11 +10,6 @@
 
 #define NAME		"uring_cmd"
 
-/* IORING_OP_URING_CMD is 46; the header of an old library may lack the fields. */
-#define OP_URING_CMD	46
-#define SQE_CMD_OP	8
-#define SQE_AREA	48
-
 /* Fill the next entry of the ring for a command. */
 static struct io_uring_sqe *prepare(struct ring *ring, int fd, __u32 cmd_op, const void *args,
 				    void *event, __u64 name)
