@@ -649,11 +649,38 @@ class Forked(unittest.TestCase):
             gc.collect()
             self.assertEqual(self.passed_on, [])
 
+        def run() -> None:
+            self.run_in_loop(asyncio.sleep(0.002))
+            self.assertEqual(self.passed_on, [])
+
         self.purgatory.signal("a", 3)
         self.run_in_loop(until(self.operation.done))
         self.in_child(drop)
         del self.operation
+        self.in_child(run)
         self.run_in_loop(until(lambda: self.passed_on == [3]))
+
+    def test_a_task_of_the_copy_does_not_read_the_queue(self) -> None:
+        async def start() -> tuple[AsyncEvents, "asyncio.Task[twheel.Event]"]:
+            queue = AsyncEvents(named.events(nonblock=True))
+            # The loop stops when it has begun.
+            return queue, asyncio.create_task(anext(queue))
+
+        async def refused() -> None:
+            with self.assertRaisesRegex(RuntimeError, "belongs to process"):
+                await task
+
+        async def wait() -> None:
+            self.assertEqual((await task).reason, Reason.COMPLETED)
+            queue.close()
+
+        with Purgatory.create(NAME) as named:
+            self.addCleanup(Purgatory.remove, NAME, force=True)
+            queue, task = self.loop.run_until_complete(start())
+            named.complete(named.add(detached=True))
+            self.in_child(lambda: self.run_in_loop(refused()))
+            self.run_in_loop(wait())
+        self.goes_on()
 
     def test_a_queue_is_only_closed(self) -> None:
         async def start() -> AsyncEvents:

@@ -391,6 +391,8 @@ class AsyncPurgatory:
 
     def _pass_on(self, event: Event) -> None:
         """No task takes the event. An exception must not prevent the delivery of others."""
+        if self._owner.is_forked:  # the parent passes it on
+            return
         context: dict[str, Any] = {
             "message": f"no task took the event of operation {event.id}, and there is no on_event",
             "event": event,
@@ -406,8 +408,6 @@ class AsyncPurgatory:
 
     def _pass_on_soon(self, event: Event) -> None:
         """The garbage collector may run in any thread, and at any place of the program."""
-        if self._owner.is_forked:  # the event is that of the parent, too
-            return
         try:
             self._loop.call_soon_threadsafe(self._pass_on, event)
         except RuntimeError:  # after the end of the loop
@@ -524,6 +524,7 @@ class AsyncEvents:
         """Take events from the queue, or wait until there are some."""
         # A queue that is never empty must not keep other callbacks from running.
         await asyncio.sleep(0)
+        self._owner.check_process(self.queue)
         if self._ended:
             return
         try:
