@@ -499,7 +499,10 @@ public:
 	{
 	}
 
-	/* Opens a named purgatory. */
+	/*
+	 * Opens a named purgatory. @flags: as for twheel_open_named(); with O_WRONLY, the
+	 * permission to write is enough.
+	 */
 	explicit purgatory(const std::string &name, int flags = 0)
 		: queue(detail::check(twheel_open_named(detail::c_name(name), flags),
 				      "twheel_open_named", detail::node{name}))

@@ -523,6 +523,30 @@ void a_named_purgatory_has_a_detached_queue()
 	purgatory::remove(name, TWHEEL_REMOVE_FORCE);
 }
 
+void a_file_can_be_opened_for_writing_only()
+{
+	const std::string name = "hpp-test";
+	purgatory owner = purgatory::create(name, 0600);
+	purgatory writer(name, O_WRONLY | O_NONBLOCK);
+	const auto bad = std::errc::bad_file_descriptor;
+	const std::uint64_t id = owner.add(operation().in(1h));
+	const std::uint64_t other = owner.add(operation());
+	twheel::event event;
+
+	owner.add(operation().any({key(1)}));
+	CHECK(writer.rearm(id, 2h) && writer.complete(id) && writer.cancel(other));
+	CHECK(writer.signal(key(1), 7) == 1);
+	CHECK(writer.cancel(writer.add(operation().detached())));
+	CHECK(error_of([&] { writer.add(operation()); }) == bad);
+	CHECK(error_of([&] { writer.read(&event, 1); }) == bad);
+	CHECK(error_of([&] { writer.query(); }) == bad);
+	CHECK(error_of([&] { writer.list(); }) == bad);
+	CHECK(error_of([&] { writer.info(id); }) == bad);
+	CHECK(error_of([&] { writer.events(); }) == bad);
+	CHECK(error_of([] { purgatory p(O_WRONLY); }) == std::errc::invalid_argument);
+	purgatory::remove(name, TWHEEL_REMOVE_FORCE);
+}
+
 void a_restricted_file_cannot_signal()
 {
 	purgatory p;
@@ -560,6 +584,7 @@ const struct {
 	{an_exception_of_a_result_leaves_submit, "an exception of a result leaves submit()"},
 	{an_unusable_batch_keeps_its_commands, "an unusable batch keeps its commands"},
 	{a_named_purgatory_has_a_detached_queue, "a named purgatory has a detached queue"},
+	{a_file_can_be_opened_for_writing_only, "a file can be opened for writing only"},
 	{a_restricted_file_cannot_signal, "a restricted file cannot signal"},
 };
 

@@ -120,6 +120,40 @@ class Layout(unittest.TestCase):
                 self.assertEqual((member.offset, member.size), (int(offset), int(length)), field)
 
 
+class WriteOnly(Calls):
+    def setUp(self) -> None:
+        super().setUp()
+        self.owner = self.enterContext(Purgatory.create(NAME))
+        self.addCleanup(Purgatory.remove, NAME, force=True)
+        self.writer = self.enterContext(Purgatory(NAME, write_only=True, nonblock=True))
+
+    def test_calls_that_change_operations_need_no_permission_to_read(self) -> None:
+        writer, owner = self.writer, self.owner
+        ids = [owner.add(["a"], timeout=3600) for _ in range(4)]
+        self.assertTrue(writer.rearm(ids[0], timeout=7200))
+        self.assertTrue(writer.complete(ids[0], 1) and writer.cancel(ids[1]))
+        self.assertEqual(writer.signal("a", 7, limit=1), 1)
+        with twheel.Batch(writer) as batch:
+            batch.signal("a", 8)
+            (result,) = batch.submit()
+        self.assertEqual((result.error, result.value), (0, 1))
+        self.assertEqual({event.value for event in owner.read()}, {0, 1, 7, 8})
+        self.assertTrue(writer.cancel(writer.add(["a"], detached=True)))
+
+    def test_other_calls_fail(self) -> None:
+        calls: list[Callable[[], object]] = [
+            self.writer.add, self.writer.read, self.writer.query, self.writer.list,
+            self.writer.events, lambda: self.writer.info(1),
+        ]
+        for call in calls:
+            with self.fails(errno.EBADF):
+                call()
+
+    def test_a_private_purgatory_is_not_write_only(self) -> None:
+        with self.fails(errno.EINVAL):
+            Purgatory(write_only=True)
+
+
 class Operations(Calls):
     def test_two_of_three_keys_complete_an_operation(self) -> None:
         p = self.purgatory

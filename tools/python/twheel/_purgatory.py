@@ -426,14 +426,20 @@ class EventQueue:
 
 class Purgatory(EventQueue):
     """
-    An open purgatory: a private one or, with a name, a named one. With nonblock, read() does not
-    wait for an event.
+    An open purgatory: a private one or, with a name, a named one.
+
+        nonblock    read() does not wait for an event
+        write_only  the permission to write the node of a named purgatory is enough. It can signal,
+                    complete, cancel and re-arm, and add detached operations; other calls raise
+                    OSError with EBADF
 
     Times are in seconds from now, or in ns of the clock for the parameter deadline.
     """
 
-    def __init__(self, name: str | None = None, *, nonblock: bool = False) -> None:
-        flags = os.O_NONBLOCK if nonblock else 0
+    def __init__(
+        self, name: str | None = None, *, nonblock: bool = False, write_only: bool = False
+    ) -> None:
+        flags = (os.O_NONBLOCK if nonblock else 0) | (os.O_WRONLY if write_only else 0)
         if name is None:
             node, fd = _lib.DEVICE, lib.twheel_open(flags)
         else:

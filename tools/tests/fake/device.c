@@ -106,7 +106,7 @@ __attribute__((constructor)) static void fake_init(void)
 
 void fake_send(const struct fake_op *op, const struct twheel_event *event)
 {
-	if (write(op->file->write_end, event, sizeof(*event)) == sizeof(*event))
+	if (write(op->file->other_end, event, sizeof(*event)) == sizeof(*event))
 		return;
 	perror("the fake's queue is full");
 	abort();
@@ -126,30 +126,33 @@ static struct fake_purgatory *find_purgatory(const char *name)
 /* A file of @purgatory, NULL for the control node. Return: its descriptor. */
 static int new_file(struct fake_purgatory *purgatory, int flags)
 {
+	/* O_RDONLY, O_WRONLY and O_RDWR are 0, 1 and 2. */
+	unsigned int mode = (flags & O_ACCMODE) + 1, own = mode == 2;
 	struct fake_file *file;
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -1;
-	if (ends[0] >= MAX_FILES)
+	if (ends[own] >= MAX_FILES)
 		abort();
-	fcntl(ends[0], F_SETFL, flags & O_NONBLOCK);
 	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	fcntl(ends[own], F_SETFL, flags & O_NONBLOCK);
 	fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
 	file = calloc(1, sizeof(*file));
 	file->purgatory = purgatory;
-	file->write_end = ends[1];
-	files[ends[0]] = file;
+	file->mode = mode;
+	file->other_end = ends[!own];
+	files[ends[own]] = file;
 	if (purgatory)
 		purgatory->counts.files++;
-	return ends[0];
+	return ends[own];
 }
 
-static void close_write_end(struct fake_file *file)
+static void close_other_end(struct fake_file *file)
 {
-	if (file->write_end >= 0)
-		real_close(file->write_end);
-	file->write_end = -1;
+	if (file->other_end >= 0)
+		real_close(file->other_end);
+	file->other_end = -1;
 }
 
 /* After the last event read() returns 0. */
@@ -158,7 +161,7 @@ static void drain(struct fake_file *file, unsigned int *cancelled)
 	*cancelled = file->drained ? 0 :
 		     fake_end_all(file->purgatory, file, TWHEEL_REASON_CANCELLED, 0, 0);
 	file->drained = true;
-	close_write_end(file);
+	close_other_end(file);
 }
 
 /* The queue has one descriptor at a time. */
@@ -192,9 +195,9 @@ static int create(const struct twheel_create_args *args)
 	purgatory->counts.max_pending = args->max_pending;
 	purgatory->next = named;
 	named = purgatory;
-	purgatory->detached = files[new_file(purgatory, 0)];
+	purgatory->detached = files[new_file(purgatory, O_RDONLY)];
 	purgatory->counts.files = 0;
-	return new_file(purgatory, 0);
+	return new_file(purgatory, O_RDWR);
 }
 
 static int remove_purgatory(struct twheel_remove_args *args)
@@ -216,7 +219,7 @@ static int remove_purgatory(struct twheel_remove_args *args)
 		if (!files[fd] || files[fd]->purgatory != purgatory)
 			continue;
 		files[fd]->drained = true;
-		close_write_end(files[fd]);
+		close_other_end(files[fd]);
 	}
 	return 0;
 }
@@ -230,6 +233,8 @@ static const struct twheel_call_row *allowed(const struct fake_file *file, unsig
 	if (call >= sizeof(twheel_calls) / sizeof(*row) || !row->name ||
 	    row->control == !!file->purgatory || (batch && !row->batch))
 		errno = ENOTTY;
+	else if (row->mode & ~file->mode)
+		errno = EBADF;
 	else if (file->taken & row->right)
 		errno = EPERM;
 	else
@@ -446,7 +451,7 @@ int close(int fd)
 			fake_forget(file);
 			file->purgatory->counts.files--;
 		}
-		close_write_end(file);
+		close_other_end(file);
 		files[fd] = NULL;
 		free(file);
 	}

@@ -40,10 +40,14 @@ struct fake_op {
 	struct fake_watch watches[TWHEEL_MAX_KEYS];
 };
 
-/* The read end of a pipe is the descriptor of the program. */
+/*
+ * The descriptor of the program is the read end of a pipe; or the write end, if it is open for
+ * writing only. Such a file gets no events.
+ */
 struct fake_file {
 	struct fake_purgatory *purgatory;	/* NULL for the control node */
-	int write_end;
+	unsigned int mode;			/* 1 to read, 2 to write, as in twheel_calls */
+	int other_end;
 	bool drained;
 	uint32_t taken;				/* TWHEEL_RIGHT_* that it has lost */
 };

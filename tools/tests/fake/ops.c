@@ -270,8 +270,10 @@ static int call_add(struct fake_file *file, struct twheel_add_args *args)
 	op->purgatory = purgatory;
 	op->file = args->flags & TWHEEL_ADD_DETACHED ? purgatory->detached : file;
 	op->args = *args;
-	if (args->nr_keys > TWHEEL_MAX_KEYS || put_watches(op, args->keys, args->nr_keys) ||
-	    !valid(op))
+	if (!(file->mode & 1) && !(args->flags & TWHEEL_ADD_DETACHED))
+		errno = EBADF;
+	else if (args->nr_keys > TWHEEL_MAX_KEYS || put_watches(op, args->keys, args->nr_keys) ||
+		 !valid(op))
 		errno = EINVAL;
 	else if (file->drained)
 		errno = ESHUTDOWN;
