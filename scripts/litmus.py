@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
 Check litmus tests with the kernel's memory model, as herd7 does, which Debian does not package.
