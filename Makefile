@@ -3,6 +3,8 @@
 # Build, test and benchmark targets; scripts/ implements them. Build output goes to build/,
 # the kernels for the tests to the user's cache directory.
 
+unexport CDPATH
+
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DEMO_KERNEL ?= 6.12
 release = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)

@@ -5,6 +5,8 @@
 
 count=0
 failed=0
+# The tests look at the modes of files.
+umask 022
 
 # passes NAME COMMAND...: a case that passes if COMMAND succeeds. Its output explains a failure.
 passes()
