@@ -3,6 +3,9 @@
 # Build, test and benchmark targets; scripts/ implements them. Build output goes to build/,
 # the kernels for the tests to the user's cache directory.
 
+ifneq ($(words $(CURDIR)),1)
+$(error make needs a path without spaces: $(CURDIR))
+endif
 unexport CDPATH
 
 KDIR ?= /lib/modules/$(shell uname -r)/build

@@ -37,6 +37,12 @@ die()
 	exit 1
 }
 
+[[ $top$cache != *[[:space:]:]* ]] ||
+	die "make needs paths without spaces and colons: $top, $cache (see XDG_CACHE_HOME)"
+
+[ ! -e "$build" ] || [ -w "$build" ] ||
+	die "cannot write to $build, which belongs to $(stat -c %U "$build")"
+
 # need COMMAND GROUP: exit with a hint if a program is missing.
 need()
 {
@@ -60,7 +66,9 @@ quietly()
 # must check again whether another process has filled that part in the meantime.
 with_lock()
 {
-	mkdir -p "$cache"
+	if ! mkdir -p "$cache" 2>/dev/null || [ ! -w "$cache" ]; then
+		die "cannot write to $cache; set XDG_CACHE_HOME to another folder"
+	fi
 	exec 9>"$cache/.lock-$1"
 	flock -n 9 || {
 		say "waiting for another process that prepares $1"
