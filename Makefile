@@ -101,6 +101,7 @@ check-fuzz: ## 12 seconds of fuzzing on the debug kernel
 check-rig: ## 15 seconds of the native rig with sanitizers
 check-series: ## those patches: git am, builds, KUnit and selftests in the trees of 6.12 and 7.3
 check-broker: ## clients of Kafka with the broker of samples/broker (TESTS=test,test)
+check-bridge: ## twheel-bridge with servers of NATS (TESTS=test,test)
 check-trace: ## the scripts of tools/trace with bpftrace, on Debian's 6.12
 check-alerts: ## the alert rules of share/ in situations that they are for, on Debian's 6.12
 check-exact: ## instructions per operation against bench/exact.txt, and a smoke test of the benchmarks

@@ -67,6 +67,9 @@ debug-rt: guest-debug-rt
 broker: guest-6.12
 	$(stage) scripts/check-broker
 
+bridge: guest-6.12
+	$(stage) scripts/check-bridge
+
 alerts: guest-6.12
 	$(stage) scripts/check-alerts
 
@@ -109,6 +112,6 @@ model static rig rig-broken series: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb deb-trixie series shell tools model static rig rig-broken kunit exact broker alerts trace programs \
-	source
+.PHONY: all deb deb-trixie series shell tools model static rig rig-broken kunit exact broker bridge \
+	alerts trace programs source
 .PHONY: $(device) debug debug-rt $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))

@@ -184,6 +184,7 @@ struct subject *take_signal(struct bridge *bridge, natsMsg *message, uint64_t *s
 	const char *reply = natsMsg_GetReply(message), *tokens[12];
 	struct subject *subject = bridge->subjects;
 	const char **token;
+	uint64_t pending;
 	int nr = 0;
 
 	if (!reply || strncmp(reply, "$JS.ACK.", 8)) {
@@ -207,7 +208,11 @@ struct subject *take_signal(struct bridge *bridge, natsMsg *message, uint64_t *s
 	subject->delivered++;
 	subject->asked -= !!subject->asked;
 	subject->heard = now_ns();
-	subject->lag = strtoull(token[PENDING], NULL, 10);
+	pending = strtoull(token[PENDING], NULL, 10);
+	/* Between two messages the stream has dropped some, unless as many were published. */
+	if (subject->lag > pending + 1)
+		subject->dropped += subject->lag - pending - 1;
+	subject->lag = pending;
 	*sequence = strtoull(token[SEQUENCE], NULL, 10);
 	*time = strtoull(token[TIME], NULL, 10);
 	return subject;

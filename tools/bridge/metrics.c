@@ -21,7 +21,7 @@ static const struct {
 	{ "applied", "counter", "Signals applied.", COUNT(applied) },
 	{ "skipped", "counter", "Signals skipped because of their age.", COUNT(skipped) },
 	{ "wrong", "counter", "Messages that are not signals.", COUNT(wrong) },
-	{ "dropped", "counter", "Messages of any subject dropped by the stream after the position.",
+	{ "dropped", "counter", "Messages dropped by the stream before they were read, an estimate.",
 	  COUNT(dropped) },
 	{ "consumers", "counter", "Consumers created.", COUNT(consumers) },
 	{ "positions", "counter", "Positions that were ended by others.", COUNT(positions) },

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The bridge with a real server and the device."""
+
+import itertools
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from servers import BRIDGE, Bridge, Servers, connect, eventually
+from twheel import Batch, Purgatory
+
+LONG = bool(os.environ.get("LONG"))
+SEED = int(os.environ.get("SEED") or 1)
+STOP_BATCH = os.environ.get("STOP_BATCH", "/bin/stop_batch.so")
+NAMES = itertools.count()
+NEED = 1000
+PARTS = 3
+
+
+def part_of(token):
+    """The partition of a token, as the server computes it: FNV-1a modulo their number."""
+    value = 2166136261
+    for byte in token.encode():
+        value = (value ^ byte) * 16777619 & 0xFFFFFFFF
+    return value % PARTS
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.random = random.Random(SEED)
+        self.ids = itertools.count()
+        self.servers = Servers(settings='mappings { "twheel.t.key.*": '
+                                        f'"twheel.t.part.{{{{partition({PARTS},1)}}}}" }}\n')
+        self.addCleanup(self.servers.close)
+        self.running = []
+        self.addCleanup(lambda: [bridge.stop(signal.SIGKILL) for bridge in self.running
+                                 if bridge.process.poll() is None])
+
+    def purgatory(self):
+        """A new purgatory, and its name."""
+        name = f"t{next(NAMES)}"
+        found = Purgatory.create(name, max_pending=200000, max_file_pending=200000)
+        self.addCleanup(Purgatory.remove, name, force=True)
+        self.addCleanup(found.close)
+        return found, name
+
+    def bridge(self, config, name, **environment):
+        bridge = Bridge(config, name, **environment)
+        self.running.append(bridge)
+        return bridge
+
+    def publish(self, config, lines):
+        """Publish pairs of a subject and a signal."""
+        by_subject = {}
+        for subject, text in lines:
+            by_subject.setdefault(subject, []).append(f"{next(self.ids)} {text}\n")
+        for subject, texts in by_subject.items():
+            self.servers.run("publish", config, "t", "--ids", subject, text="".join(texts))
+
+
+class Counted(Case):
+    """Operations that count the signals of their keys."""
+
+    def start(self, nr):
+        self.purgatory_, self.name = self.purgatory()
+        self.config = self.servers.configure(self.name, ["twheel.t.all"])
+        self.servers.setup(self.config, "t")
+        self.nr = nr
+        with Batch(self.purgatory_) as batch:
+            for i in range(nr):
+                batch.add([i], threshold=NEED)
+            batch.submit()
+
+    def counts(self):
+        """How often each signal was applied."""
+        found = {}
+        for entry in self.purgatory_.list():
+            found[entry.keys[0].key] = NEED - entry.missing
+        return [found[key] for key in sorted(found, key=lambda key: int(str(key)))]
+
+    def publish_all(self, start=0, end=None):
+        self.publish(self.config, [("twheel.t.all", f"num:{i}")
+                                   for i in range(start, end or self.nr)])
+
+    def last(self):
+        """Wait until the last signal was applied."""
+        with Purgatory(self.name) as other:
+            other.add([self.nr], timeout=60)
+            self.publish(self.config, [("twheel.t.all", f"num:{self.nr}")])
+            self.assertEqual(other.read(1)[0].reason.name, "COMPLETED")
+
+    def exactly(self, extra):
+        """None is lost, and at most @extra are applied twice."""
+        counts = self.counts()
+        self.assertEqual(len(counts), self.nr)
+        lost, more = counts.count(0), sum(counts) - self.nr
+        print(f"# {self.nr} signals, {lost} lost, {more + lost} applied again")
+        self.assertEqual(lost, 0)
+        self.assertLessEqual(more, extra)
+
+    def test_a_kill_at_a_boundary_doubles_one_signal_at_most(self):
+        kills = 10
+        self.start(4000)
+        self.publish_all()
+        for boundary in range(2 * kills):
+            # An odd number of commands ends with a signal, an even one with its step.
+            after = 2 * self.random.randrange(1, 100) - boundary % 2
+            bridge = self.bridge(self.config, self.name, LD_PRELOAD=STOP_BATCH, STOP_AFTER=str(after))
+            self.assertEqual(bridge.wait(), -signal.SIGKILL)
+        bridge = self.bridge(self.config, self.name)
+        self.last()
+        self.exactly(kills)
+
+    def test_a_kill_at_random_doubles_one_signal_at_most(self):
+        kills = 20
+        self.start(4000)
+        publisher = subprocess.Popen(
+            [BRIDGE, "publish", "-c", self.config, "t", "twheel.t.all"], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, text=True)
+        part = self.nr // kills
+        for i in range(kills):
+            bridge = self.bridge(self.config, self.name)
+            publisher.stdin.write("".join(f"num:{j}\n" for j in range(i * part, (i + 1) * part)))
+            publisher.stdin.flush()
+            time.sleep(self.random.random() * 0.05)
+            self.assertEqual(bridge.stop(signal.SIGKILL), -signal.SIGKILL)
+        publisher.stdin.close()
+        self.assertEqual(publisher.wait(), 0)
+        self.bridge(self.config, self.name)
+        self.last()
+        self.exactly(kills)
+
+    def test_a_restart_doubles_nothing(self):
+        restarts = 5
+        self.start(2000)
+        for i in range(restarts):
+            bridge = self.bridge(self.config, self.name)
+            part = self.nr // restarts
+            self.publish_all(i * part, (i + 1) * part)
+            self.assertEqual(bridge.stop(), 0)
+        self.bridge(self.config, self.name)
+        self.last()
+        self.exactly(0)
+
+    def test_a_position_that_is_ended_or_changed_is_added_again(self):
+        self.start(30)
+        bridge = self.bridge(self.config, self.name)
+        self.publish_all(0, 10)
+        eventually("applied", lambda: self.counts()[:11].count(1) == 10)
+        position = [entry for entry in self.purgatory_.list(others=True) if entry.detached]
+        self.assertEqual(len(position), 1)
+        self.purgatory_.cancel(position[0].id)
+        self.publish_all(10, 20)
+        eventually("applied", lambda: self.counts()[:21].count(1) == 20)
+        eventually("counted", lambda: bridge.total("positions_total") == 1)
+        position = [entry for entry in self.purgatory_.list(others=True) if entry.detached]
+        self.purgatory_.signal(position[0].keys[0].key, amount=1000)
+        self.publish_all(20, 30)
+        eventually("counted", lambda: bridge.total("positions_total") == 2)
+        self.assertEqual(bridge.stop(signal.SIGKILL), -signal.SIGKILL)
+        self.bridge(self.config, self.name)
+        self.last()
+        self.exactly(0)
+        self.assertEqual(self.purgatory_.query().detached_unread, 0)
+
+    @unittest.skipUnless(LONG, "takes a minute")
+    def test_a_full_disk_of_the_server_loses_no_stored_signal(self):
+        self.start(3000)
+        self.bridge(self.config, self.name)
+        self.publish_all(0, 1000)
+        self.servers.kill(0)
+        store = self.servers.folder / "store0"
+        subprocess.run(f"cp -a {store} {store}.old && mount -t tmpfs -o size=1m none {store} && "
+                       f"cp -a {store}.old/. {store}", shell=True, check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", store], check=True)
+        self.servers.start(0)
+        self.servers.ready(0)
+        lines = "".join(f"again{i} num:{i}\n" for i in range(1000, 3000))
+        wide = "".join(f"wide{i} hash:{'x' * 900}\n" for i in range(2000))
+        self.servers.run("publish", self.config, "t", "--ids", "twheel.t.all", text=wide + lines,
+                         status=1)
+        self.servers.kill(0)
+        subprocess.run(["mount", "-o", "remount,size=100m", store], check=True)
+        self.servers.start(0)
+        self.servers.ready(0)
+        self.servers.run("publish", self.config, "t", "--ids", "twheel.t.all", text=lines)
+        self.last()
+        self.exactly(0)
+
+    def test_a_second_bridge_is_refused(self):
+        self.start(1)
+        first = self.bridge(self.config, self.name)
+        self.last()
+        second = Bridge(self.servers.configure("second", ["twheel.t.all"]), self.name)
+        self.assertEqual(second.wait(), 1)
+        self.assertIsNone(first.process.poll())
+
+    def test_many_pending_operations_do_not_hide_the_position(self):
+        self.start(100000 if LONG else 3000)
+        bridge = self.bridge(self.config, self.name)
+        self.last()
+        self.assertEqual(bridge.stop(signal.SIGKILL), -signal.SIGKILL)
+        self.publish_all(0, 10)
+        self.bridge(self.config, self.name)
+        self.last()
+        self.assertEqual(self.counts()[:10], [1] * 10)
+
+
+class Order(Case):
+    def start(self):
+        self.purgatory_, self.name = self.purgatory()
+        self.config = self.servers.configure(self.name, ["twheel.t.all"])
+        self.servers.setup(self.config, "t")
+
+    def test_signals_are_applied_in_the_order_of_the_stream(self):
+        self.start()
+        nr = 1000
+        for i in range(nr):
+            self.purgatory_.add([i], cookie=i)
+        self.publish(self.config, [("twheel.t.all", f"num:{i}") for i in range(nr)])
+        for _ in range(5):
+            after = str(self.random.randrange(1, 300))
+            bridge = self.bridge(self.config, self.name, LD_PRELOAD=STOP_BATCH, STOP_AFTER=after)
+            self.assertEqual(bridge.wait(), -signal.SIGKILL)
+        self.bridge(self.config, self.name)
+        found = []
+        while len(found) < nr:
+            found += [event.cookie for event in self.purgatory_.read()]
+        self.assertEqual(found, list(range(nr)))
+
+    def test_a_signal_before_the_add_is_gone(self):
+        self.start()
+        bridge = self.bridge(self.config, self.name)
+        self.publish(self.config, [("twheel.t.all", "early")])
+        eventually("the signal is applied", lambda: bridge.total("applied_total"))
+        self.purgatory_.add(["early"], timeout=0.1)
+        self.assertEqual(self.purgatory_.read(1)[0].reason.name, "EXPIRED")
+
+
+class Hosts(Case):
+    """Three hosts: a purgatory each, with a bridge."""
+
+    def start(self):
+        self.hosts = []
+        for host in range(PARTS):
+            purgatory, name = self.purgatory()
+            config = self.servers.configure(name, [
+                "twheel.t.all", f"twheel.t.host.h{host}", f"twheel.t.part.{host}"])
+            if not host:
+                self.servers.setup(config, "t")
+            self.hosts.append((purgatory, name, config))
+            self.bridge(config, name).ready()
+        self.config = self.hosts[0][2]
+
+    def test_each_operation_on_three_hosts_ends_once(self):
+        self.start()
+        nr = 20000
+        lines = []
+        with (Batch(self.hosts[0][0]) as first, Batch(self.hosts[1][0]) as second,
+              Batch(self.hosts[2][0]) as third):
+            batches = (first, second, third)
+            for i in range(nr):
+                host = i % PARTS
+                kind = i // PARTS % 3
+                subject = ("twheel.t.all", f"twheel.t.host.h{host}", f"twheel.t.key.{i:x}")[kind]
+                if kind == 2:
+                    host = part_of(f"{i:x}")
+                lines.append((subject, f"num:{i} 1 {i}"))
+                batches[host].add([i], cookie=i)
+            for batch in batches:
+                batch.submit()
+        # The tokens of keys are subjects of their own: a publisher for each would be slow.
+        keys = [line for line in lines if ".key." in line[0]]
+        self.publish(self.config, [line for line in lines if ".key." not in line[0]])
+        self.publish_raw(keys)
+        found = [0] * nr
+        for purgatory, _, _ in self.hosts:
+            eventually("all operations have ended", lambda p=purgatory: not p.query().own, 120)
+            while unread := purgatory.query().unread:
+                for event in purgatory.read(min(unread, 1000)):
+                    self.assertEqual((event.reason.name, event.value), ("COMPLETED", event.cookie))
+                    found[event.cookie] += 1
+        self.assertEqual(found, [1] * nr)
+
+    def publish_raw(self, lines):
+        with connect(self.servers.ports[0]) as server:
+            text = b'CONNECT {"verbose":false}\r\n'
+            for subject, signal_ in lines:
+                text += f"PUB {subject} {len(signal_)}\r\n{signal_}\r\n".encode()
+            server.sendall(text + b"PING\r\n")
+            with server.makefile("rb") as answers:
+                while (answer := answers.readline()) != b"PONG\r\n":
+                    self.assertTrue(answer)
+
+    def test_a_quorum_is_answered_through_three_hosts(self):
+        self.start()
+        ids = []
+        for purgatory, _, _ in self.hosts:
+            ids.append(purgatory.add(["r0", "r1", "r2"], quorum=2, timeout=60))
+        self.publish(self.config, [("twheel.t.all", "r0")])
+        for host in (0, 1, 2):
+            self.publish(self.config, [(f"twheel.t.host.h{host}", "r2 1 7")])
+        for purgatory, _, _ in self.hosts:
+            event = purgatory.read(1)[0]
+            self.assertEqual((event.reason.name, event.value, event.satisfied),
+                             ("COMPLETED", 7, 0b101))
+
+
+if __name__ == "__main__":
+    unittest.main()
