@@ -3,7 +3,8 @@
 """
 The alert rules of share/, and the dashboard.
 
-    alerts.py tests LOG FOLDER      write a test of promtool for each situation of scripts/guest/alerts
+    alerts.py tests FOLDER LOG...   write a test of promtool for each situation of scripts/guest/alerts
+                                    and tools/bridge/tests/situations
     alerts.py queries               print the queries of the dashboard as recording rules
     alerts.py dashboard             print the dashboard, with a panel for each metric of twheelctl
 
@@ -34,6 +35,9 @@ FIRES = {
     "vanished": ["TwheelPurgatoryVanished"],
     "user_nearly_full": ["TwheelUserNearlyFull"],
     "private_rejects": ["TwheelRejects", "TwheelUserNearlyFull"],
+    "bridge_healthy": [],
+    "bridge_cut_off": ["TwheelBridgeCutOff"],
+    "bridge_behind": ["TwheelBridgeBehind"],
 }
 # These need no metric of twheel.
 OTHERS = {
@@ -42,10 +46,10 @@ OTHERS = {
 }
 
 
-def samples(log):
+def samples(logs):
     """The values by situation, moment and series."""
     found = {}
-    for line in log.read_text(errors="replace").splitlines():
+    for line in [line for log in logs for line in log.read_text(errors="replace").splitlines()]:
         match = re.search(r"\| sample (\w+) (before|after) (twheel\S+) (\S+)", line)
         if match:
             moments = found.setdefault(match[1], {"before": {}, "after": {}})
@@ -83,9 +87,9 @@ def test(fires, series):
     }
 
 
-def write_tests(log, folder):
+def write_tests(folder, logs):
     folder.mkdir(parents=True, exist_ok=True)
-    found = samples(log)
+    found = samples(logs)
     if found.keys() != FIRES.keys():
         sys.exit(f"situations differ: {found.keys() ^ FIRES.keys()}")
     tests = {name: (fires, {series: values(series, **found[name]) for series in
@@ -187,8 +191,8 @@ def queries():
 
 
 match sys.argv[1:]:
-    case ["tests", log, folder]:
-        write_tests(pathlib.Path(log), pathlib.Path(folder))
+    case ["tests", folder, *logs]:
+        write_tests(pathlib.Path(folder), [pathlib.Path(log) for log in logs])
     case ["queries"]:
         print(json.dumps(queries()))
     case ["dashboard"]:
