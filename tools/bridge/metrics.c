@@ -21,7 +21,7 @@ static const struct {
 	{ "applied", "counter", "Signals applied.", COUNT(applied) },
 	{ "skipped", "counter", "Signals skipped because of their age.", COUNT(skipped) },
 	{ "wrong", "counter", "Messages that are not signals.", COUNT(wrong) },
-	{ "dropped", "counter", "Messages dropped by the stream before they were read, an estimate.",
+	{ "dropped", "counter", "Messages that the stream dropped unread, an estimate.",
 	  COUNT(dropped) },
 	{ "consumers", "counter", "Consumers created.", COUNT(consumers) },
 	{ "positions", "counter", "Positions that were ended by others.", COUNT(positions) },
