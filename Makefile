@@ -138,6 +138,10 @@ bench-broker: ## compare the broker of samples/broker with its heap variant, in 
 	@scripts/install-packages check
 	@scripts/bench-broker
 
+bench-bridge: ## compare twheel-bridge with a subscriber of NATS, in a VM (ROUNDS=, SIGNALS=, SERVERS=)
+	@scripts/install-packages check
+	@scripts/bench-bridge
+
 #: To develop
 
 deb: ## build Debian packages of the last commit in build/deb, and check them with lintian
@@ -170,4 +174,4 @@ help: ## list the targets
 	@sed -n 's/^#: /\n/p; s/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
 .PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb series
-.PHONY: demo vm shell check bench bench-broker exact-update profile torture fuzz rig rig-broken clean help
+.PHONY: demo vm shell check bench bench-broker bench-bridge exact-update profile torture fuzz rig rig-broken clean help
