@@ -3,9 +3,9 @@
 #
 # Common paths, messages and results. All shell scripts here source this file.
 
-# Messages of other programs are parsed, guests have users other than the owner of their files, and cd
-# prints the folder that it finds with CDPATH. gcc ignores a TMPDIR that does not exist, mktemp does not,
-# and make splits it at a space.
+# Messages of other programs are parsed, guests have users other than the owner of their files, and
+# cd prints the folder that it finds with CDPATH. gcc ignores a TMPDIR that does not exist, mktemp
+# does not, and make splits it at a space.
 export LC_ALL=C.UTF-8
 umask 022
 unset CDPATH

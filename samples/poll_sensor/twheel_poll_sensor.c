@@ -2,8 +2,8 @@
 /*
  * A consumer of twheel: sensors that are polled at a fixed rate.
  *
- * The callback of a sensor arms its timer again. Reading a sensor may take longer than a period; the
- * next poll then counts the missed periods. Slow callbacks delay other timers of
+ * The callback of a sensor arms its timer again. Reading a sensor may take longer than a period;
+ * the next poll then counts the missed periods. Slow callbacks delay other timers of
  * the same wheel, so the module has a private one, with a short tick. It uses
  * CLOCK_BOOTTIME: a suspend counts as missed periods.
  *

@@ -201,8 +201,8 @@ TEST_F(confined, ids_tell_nothing_of_others)
 /* More than a call of another file skips. */
 TEST_F(confined, list_does_not_stop_at_others)
 {
-	struct twheel_list_args args = { .entry_size = sizeof(struct twheel_pending), .max_entries = 1 };
 	struct twheel_pending pending;
+	struct twheel_list_args args = { .entry_size = sizeof(pending), .max_entries = 1 };
 	__u64 own;
 	int i;
 

@@ -13,7 +13,7 @@
 #define NAME	"stuck"
 #define NR	200
 #define SIZE	(NR * sizeof(struct twheel_event))
-#define PAGES	(1 << 20)
+#define PAGES	1048576
 
 FIXTURE(stuck) {
 	int fd;
@@ -42,13 +42,14 @@ FIXTURE_TEARDOWN(stuck)
 }
 
 /* Map @memory, with a userfaultfd of this process. Return: false if the kernel has none. */
-static bool map_missing(FIXTURE_DATA(stuck) *self)
+static bool map_missing(struct _test_data_stuck *self)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 
 	self->faults = syscall(SYS_userfaultfd, O_CLOEXEC);
-	self->memory = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	self->memory = mmap(NULL, PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	if (self->faults < 0 || self->memory == MAP_FAILED || ioctl(self->faults, UFFDIO_API, &api))
 		return false;
 	area.range.start = address(self->memory);
@@ -66,7 +67,7 @@ static bool one_is_stuck(int faults)
 }
 
 /* Give the pages to those that are blocked. */
-static bool supply(FIXTURE_DATA(stuck) *self)
+static bool supply(struct _test_data_stuck *self)
 {
 	struct uffdio_zeropage pages = {
 		.range = { .start = address(self->memory), .len = PAGES },
@@ -89,7 +90,7 @@ static bool add_events(int fd)
 	return true;
 }
 
-static long read_rest(FIXTURE_DATA(stuck) *self)
+static long read_rest(struct _test_data_stuck *self)
 {
 	ssize_t size = read(self->events, self->event, SIZE);
 
@@ -98,7 +99,7 @@ static long read_rest(FIXTURE_DATA(stuck) *self)
 
 static void *read_stuck(void *arg)
 {
-	FIXTURE_DATA(stuck) *self = arg;
+	struct _test_data_stuck *self = arg;
 	int fd = open_events(self->fd, 0);
 
 	return (void *)(read(fd, self->memory, SIZE) / sizeof(struct twheel_event));
@@ -175,7 +176,7 @@ TEST_F(stuck, killed_reader_gives_its_event_back)
 
 static void *list_stuck(void *arg)
 {
-	FIXTURE_DATA(stuck) *self = arg;
+	struct _test_data_stuck *self = arg;
 	struct twheel_list_args args = {
 		.flags = TWHEEL_LIST_OTHERS,
 		.entries = address(self->memory),

@@ -620,8 +620,8 @@ static void add_and_stop(struct ring *ring, int fd)
 }
 
 /*
- * The completion waits for the submitter, which is stopped, and so does the exit of the ring: without
- * asking again and again. In virtual time nothing else keeps the CPUs busy.
+ * The completion waits for the submitter, which is stopped, and so does the exit of the ring:
+ * without asking again and again. In virtual time nothing else keeps the CPUs busy.
  */
 TEST_F(uring_cmd, exit_waits_for_a_stopped_process)
 {

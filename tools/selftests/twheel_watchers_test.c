@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of an operation may complete a command or a poll of io_uring or of AIO, and that may signal
- * an eventfd, for which many epoll instances watch. The kernel visits all of them with interrupts
+ * The end of an operation may complete a command or a poll of io_uring or of AIO, and that may
+ * signal an eventfd, for which many epoll instances watch. The kernel visits all of them with interrupts
  * off, in the thread that ends the operation, before the operations of other users that are due.
  */
 #include <linux/aio_abi.h>
@@ -17,8 +17,8 @@
 #define WATCHES		1000	/* of each instance, and each of another descriptor */
 
 /*
- * By how much the operation of another user is late at most, with 50,000 watches in virtual time.
- * Measured: 191 ms by commands on 6.12, 189 ms by polls of either kind on 6.1. This is the figure of
+ * By how much the operation of another user is late at most, with 50,000 watches in virtual
+ * time. Measured: 191 ms by commands on 6.12, 189 ms by polls of either kind on 6.1. This is the figure of
  * today, not a promise: the bound should be that of twheel_isolation_test.
  */
 #define TODAY		(250 * MSEC)
@@ -82,7 +82,7 @@ static bool watch(int fd)
 }
 
 /* Add an operation that signals the eventfd when it ends. Return: false if the kernel cannot. */
-static bool add_signalling(FIXTURE_DATA(watchers) *self, int i, enum completion completion,
+static bool add_signalling(struct _test_data_watchers *self, int i, enum completion completion,
 			   aio_context_t aio)
 {
 	struct iocb poll = {

@@ -67,8 +67,8 @@ EXPORT_SYMBOL_GPL(twheel_work_cancel);
  * Return:
  * * %0         - it was pending or queued
  * * %-EALREADY - it was not; if it was running, the function has returned
- * * %-EDEADLK  - called by the work function, with a warning; the work is neither pending nor queued
- *   any more, but still running
+ * * %-EDEADLK  - called by the work function, with a warning; the work is neither pending nor
+ *   queued any more, but still running
  * * %-EINVAL   - it was not initialised; with a warning
  */
 int twheel_work_cancel_sync(struct twheel_work *work)

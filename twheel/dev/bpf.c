@@ -148,7 +148,8 @@ __bpf_kfunc s64 twheel_bpf_handle(s32 fd)
  * * %-EBUSY   - programs that signal are nested, and less than half of the stack is left; on the
  *   stack of an interrupt, this is the fifth one; the signal is lost
  */
-__bpf_kfunc notrace int twheel_bpf_signal(u64 handle, const struct twheel_key *key, u64 amount, u64 value)
+__bpf_kfunc notrace int twheel_bpf_signal(u64 handle, const struct twheel_key *key, u64 amount,
+					  u64 value)
 {
 	struct twheel_signal_queue *queue;
 	int err = -ENOENT;

@@ -23,10 +23,10 @@
  *
  * The locks are taken in process context only, and never one inside of another.
  *
- * Index and generation show how many objects others have added. The holder of a restricted file must
- * not learn that: the ids of its objects are encrypted with a secret of the table. This is a Feistel
- * network of four rounds with SipHash, a permutation of 63 bits, so these ids are as unique as the
- * plain ones and found in O(1). Bit 63 tells them apart.
+ * Index and generation show how many objects others have added. The holder of a restricted file
+ * must not learn that: the ids of its objects are encrypted with a secret of the table. This is a
+ * Feistel network of four rounds with SipHash, a permutation of 63 bits, so these ids are as unique
+ * as the plain ones and found in O(1). Bit 63 tells them apart.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -310,7 +310,8 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 
 /*
  * Add an object to a shard, or to another one if this has no free index. *@id is set before the
- * object can be found, and encrypted if it is @hidden. Returns -ENOSPC if all indices are in use, or -ENOMEM. May sleep.
+ * object can be found, and encrypted if it is @hidden. Returns -ENOSPC if all indices are in use, or
+ * -ENOMEM. May sleep.
  */
 int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, bool hidden, u64 *id)
 {

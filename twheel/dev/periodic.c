@@ -63,7 +63,7 @@ void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
 	WARN_ON_ONCE(ret < 0);
 }
 
-/* In the function of the timer: count the periods that have expired, and arm it for the next one. */
+/* In the function of the timer: count the periods that have expired, and arm it for the next. */
 void twheel_file_periodic_expired(struct twheel_file_periodic *periodic)
 {
 	u64 nr = 1, now = twheel_now(periodic->wheel);

@@ -16,7 +16,6 @@
 
 #include "key.h"
 
-
 /* Size of the name of a purgatory, with its NUL. */
 #define TWHEEL_PURGATORY_NAME	32
 

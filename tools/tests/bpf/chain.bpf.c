@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * As many programs as a function can have, which run on top of each other: each of them signals, and
- * is attached to a function of that call. The first signal comes from the add of an operation with
+ * As many programs as a function can have, which run on top of each other: each of them signals,
+ * and is attached to a function of that call. The first signal comes from the add of an operation with
  * the key FIRST, or from a packet, in a softirq. A level takes 560 bytes of the stack.
  */
 #include "handle.bpf.h"
@@ -24,7 +24,7 @@ static __always_inline int signal(void)
 
 static __always_inline int chain(unsigned int at)
 {
-	volatile char stack[400];
+	char stack[400];
 
 	if (next != at)
 		return 0;
