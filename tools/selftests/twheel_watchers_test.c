@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The end of an operation may complete a command or a poll of io_uring or of AIO, and that may
- * signal an eventfd, for which many epoll instances watch. The kernel visits all of them with interrupts
- * off, in the thread that ends the operation, before the operations of other users that are due.
+ * signal an eventfd, for which many epoll instances watch. The kernel visits all of them with
+ * interrupts off, in the thread that ends the operation, before the operations of other users that
+ * are due.
  */
 #include <linux/aio_abi.h>
 #include <sys/epoll.h>
@@ -18,8 +19,8 @@
 
 /*
  * By how much the operation of another user is late at most, with 50,000 watches in virtual
- * time. Measured: 191 ms by commands on 6.12, 189 ms by polls of either kind on 6.1. This is the figure of
- * today, not a promise: the bound should be that of twheel_isolation_test.
+ * time. Measured: 191 ms by commands on 6.12, 189 ms by polls of either kind on 6.1. This is the
+ * figure of today, not a promise: the bound should be that of twheel_isolation_test.
  */
 #define TODAY		(250 * MSEC)
 

@@ -310,8 +310,8 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 
 /*
  * Add an object to a shard, or to another one if this has no free index. *@id is set before the
- * object can be found, and encrypted if it is @hidden. Returns -ENOSPC if all indices are in use, or
- * -ENOMEM. May sleep.
+ * object can be found, and encrypted if it is @hidden. Returns -ENOSPC if all indices are in use,
+ * or -ENOMEM. May sleep.
  */
 int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, bool hidden, u64 *id)
 {

@@ -36,8 +36,8 @@
  * has cancelled is dropped, since the ring has no reader.
  *
  * If the operation has ended already, the task work is queued. The submitter may be stopped, and
- * not run it for any time. So the command is no longer one that can be cancelled, or the exit of the
- * ring would spin. io_uring clears this flag and takes the command off the list of the ring
+ * not run it for any time. So the command is no longer one that can be cancelled, or the exit of
+ * the ring would spin. io_uring clears this flag and takes the command off the list of the ring
  * together, in io_uring_cmd_done(): uring_add_complete() sets it again for that.
  *
  * References and locks

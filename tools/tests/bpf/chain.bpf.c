@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * As many programs as a function can have, which run on top of each other: each of them signals,
- * and is attached to a function of that call. The first signal comes from the add of an operation with
- * the key FIRST, or from a packet, in a softirq. A level takes 560 bytes of the stack.
+ * and is attached to a function of that call. The first signal comes from the add of an operation
+ * with the key FIRST, or from a packet, in a softirq. A level takes 560 bytes of the stack.
  */
 #include "handle.bpf.h"
 
