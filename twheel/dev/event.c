@@ -417,13 +417,17 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 			cond_resched();
 			continue;
 		}
+		/* The rest of the piece is for other readers, since this one may block. */
+		if (unlikely(may_fault) && twheel_events_readable(events)) {
+			events_wake_next(events, signal);
+			signal = false;
+		}
 		delivered = events_deliver(events, file_ops, nr, to, may_fault, &signal);
 		done += delivered;
-		if (delivered < nr) {
-			/* Another reader may deliver the events that were put back. */
+		if (may_fault && delivered < nr) {
+			/* Another reader may deliver the event that was put back. */
 			events_wake_next(events, signal);
-			if (may_fault)
-				return done ?: -EFAULT;
+			return done ?: -EFAULT;
 		}
 		may_fault = delivered < nr;
 		cond_resched();
