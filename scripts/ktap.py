@@ -25,8 +25,8 @@ import sys
 TOP = pathlib.Path(__file__).resolve().parent.parent
 STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
 RESULT = re.compile(r"^( *)(ok|not ok) \d+ (?:- )?(.*?)(?: +# (\w+).*)?$")
-# Lines that differ although the cause is the same: those of kselftest_harness.h about a test, and the
-# place of a check.
+# Lines that differ although the cause is the same: those of kselftest_harness.h about a test, and
+# the place of a check.
 HARNESS = re.compile(r"^# +(RUN|OK|FAIL) |^# \w+: Test (failed|terminated)")
 PLACE = re.compile(r"^# |\b\w+\.c:\d+:\w+:")
 
