@@ -12,9 +12,9 @@
  *			level 0               |x		1 us
  *
  *	cascade_spread	they are spread over the span of their bucket
- *	burst		all timers are due at one tick, every other one is inline
- *	clock_set	half of the timers are cancelled when CLOCK_REALTIME is set back, on a wheel
- *			with 1024 slots; half of the timers are inline; without the adds
+ *	burst		all timers are due at one tick
+ *	clock_set	half of the timers are cancelled when CLOCK_REALTIME is set back; without
+ *			the adds
  *	levels		the first timers of wheels with 1024 slots, one on each level
  *	keys		operations with one key each are added, so that the table grows; half of
  *			them are signalled, the others drained
@@ -48,10 +48,6 @@
 #define SLOT_NS(level)	BIT_ULL(10 + (level) * SLOTS_SHIFT)
 #define LEVEL		3
 
-/* Kinds of timers: half of them are cancelled when the clock is set, half of them are inline. */
-#define ON_SET		1
-#define INLINE		2
-
 #define MOST_SLOTS	1024
 #define LEVELS		3
 #define WHEELS		200
@@ -76,21 +72,20 @@ static int wait_for(int wanted)
 	return 0;
 }
 
-/* Add timers of these kinds, with deadlines from @from on, spread over @span. */
-static int timers_add(struct twheel *wheel, struct twheel_clock_timer *timer, u32 nr,
-		      unsigned int kinds, u64 from, u64 span)
+/*
+ * Add timers with deadlines from @from on, spread over @span; setting the clock cancels half of them
+ * if @on_set.
+ */
+static int timers_add(struct twheel *wheel, struct twheel_wall_timer *timer, u32 nr,
+		      bool on_set, u64 from, u64 span)
 {
-	unsigned int flags;
 	u64 deadline;
 	u32 i;
 
 	atomic_set(&fired, 0);
 	for (i = 0; i < nr; i++) {
-		flags = i & kinds & INLINE ? TWHEEL_TIMER_INLINE : 0;
-		if (i & kinds & ON_SET)
-			twheel_clock_timer_init(&timer[i], wheel, fire, flags);
-		else
-			twheel_timer_init_flags(&timer[i].timer, wheel, fire, flags);
+		twheel_wall_timer_init(&timer[i], wheel, fire,
+				       on_set && i % 2 ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
 		deadline = from + mul_u64_u32_shr(span, hash_64(i, 32), 32);
 		if (twheel_timer_add(&timer[i].timer, deadline))
 			return -EIO;
@@ -103,9 +98,9 @@ static int timers_add(struct twheel *wheel, struct twheel_clock_timer *timer, u3
 /* Run a load of timers on a wheel of its own. */
 static int timers_load(const struct bench_config *config, const struct twheel_config *parameters,
 		       int (*run)(const struct bench_config *config, struct twheel *wheel,
-				  struct twheel_clock_timer *timer))
+				  struct twheel_wall_timer *timer))
 {
-	struct twheel_clock_timer *timer = vcalloc(config->nr, sizeof(*timer));
+	struct twheel_wall_timer *timer = vcalloc(config->nr, sizeof(*timer));
 	struct twheel *wheel;
 	int err;
 
@@ -123,23 +118,23 @@ static int timers_load(const struct bench_config *config, const struct twheel_co
 }
 
 static int cascade_from(const struct bench_config *config, struct twheel *wheel,
-			struct twheel_clock_timer *timer, u64 after, u64 span)
+			struct twheel_wall_timer *timer, u64 after, u64 span)
 {
 	u64 bucket = round_up(twheel_deadline(config->ahead_ns), SLOT_NS(LEVEL));
 
-	return timers_add(wheel, timer, config->nr, 0, bucket + after, span) ?:
+	return timers_add(wheel, timer, config->nr, false, bucket + after, span) ?:
 	       wait_for(config->nr);
 }
 
 /* One slot further on each lower level, so that timers move through all levels. */
 static int cascade(const struct bench_config *config, struct twheel *wheel,
-		   struct twheel_clock_timer *timer)
+		   struct twheel_wall_timer *timer)
 {
 	return cascade_from(config, wheel, timer, SLOT_NS(2) + SLOT_NS(1) + SLOT_NS(0), 0);
 }
 
 static int cascade_spread(const struct bench_config *config, struct twheel *wheel,
-			  struct twheel_clock_timer *timer)
+			  struct twheel_wall_timer *timer)
 {
 	return cascade_from(config, wheel, timer, 0, SLOT_NS(LEVEL));
 }
@@ -161,11 +156,11 @@ static int cascade_spread_load(const struct bench_config *config)
 }
 
 static int burst(const struct bench_config *config, struct twheel *wheel,
-		 struct twheel_clock_timer *timer)
+		 struct twheel_wall_timer *timer)
 {
 	u64 deadline = twheel_deadline(config->ahead_ns);
 
-	return timers_add(wheel, timer, config->nr, INLINE, deadline, 0) ?:
+	return timers_add(wheel, timer, config->nr, false, deadline, 0) ?:
 	       wait_for(config->nr);
 }
 
@@ -186,9 +181,9 @@ static int set_clock(s64 seconds)
 }
 
 static int clock_set(const struct bench_config *config, struct twheel *wheel,
-		     struct twheel_clock_timer *timer)
+		     struct twheel_wall_timer *timer)
 {
-	int err = timers_add(wheel, timer, config->nr, INLINE | ON_SET,
+	int err = timers_add(wheel, timer, config->nr, true,
 			     twheel_now(wheel) + BACK_S * NSEC_PER_SEC, SPREAD_S * NSEC_PER_SEC);
 
 	if (err)
@@ -204,7 +199,6 @@ static int clock_set_load(const struct bench_config *config)
 {
 	static const struct twheel_config parameters = {
 		.name	= "tw_bench",
-		.slots	= MOST_SLOTS,
 		.clock	= TWHEEL_CLOCK_REALTIME,
 	};
 
@@ -212,7 +206,7 @@ static int clock_set_load(const struct bench_config *config)
 }
 
 static int levels(const struct bench_config *config, struct twheel *wheel,
-		  struct twheel_clock_timer *timer)
+		  struct twheel_wall_timer *timer)
 {
 	u64 span = twheel_tick_ns(wheel), now = twheel_now(wheel);
 	int err = 0;

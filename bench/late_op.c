@@ -9,8 +9,7 @@
  * ended() callback reads the clock to determine the lateness.
  *
  * At the same time, a thread is woken by an hrtimer 1,000 times per second. Its lateness
- * is the share of the machine. Operations may exceed it by at most a tick of the wheel. An inline
- * timer is due at the beginning of each tick.
+ * is the share of the machine. Operations may exceed it by at most a tick of the wheel.
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -44,7 +43,6 @@
 static struct late_run {
 	const struct bench_config *config;
 	struct late	late;
-	struct late	inline_timer;
 	struct late	wakeups;
 	u32		total;
 	u32		added;
@@ -138,18 +136,15 @@ static int check(int err)
 			     err, run.total, run.completed, run.expired, run.early);
 }
 
-/* Generate the load while the thread and the inline timer run. */
-static int with_others(struct twheel *wheel)
+/* Generate the load while the thread runs. */
+static int with_others(void)
 {
-	int err = late_wakeups_start(&run.wakeups), stopped;
+	int err = late_wakeups_start(&run.wakeups);
 
 	if (err)
 		return err;
-	err = late_inline_start(wheel, &run.inline_timer);
-	if (!err)
-		err = generate_load();
-	stopped = late_inline_stop();
-	return late_wakeups_stop() ?: stopped ?: err;
+	err = generate_load();
+	return late_wakeups_stop() ?: err;
 }
 
 static int measure_once(struct twheel *wheel)
@@ -160,11 +155,10 @@ static int measure_once(struct twheel *wheel)
 	run.visited = 0;
 	run.completed = 0;
 	run.expired = 0;
-	err = check(with_others(wheel));
+	err = check(with_others());
 	if (err)
 		return err;
 	late_report(&run.late, VARIANT, "twheel_op", "", run.config->nr);
-	late_report(&run.inline_timer, VARIANT, "inline", "", run.config->nr);
 	late_report(&run.wakeups, VARIANT, "wakeup", "", run.config->nr);
 	return 0;
 }
@@ -199,13 +193,11 @@ int late_op_suite(const struct bench_config *config)
 	run.config = config;
 	run.total = seconds * (NSEC_PER_SEC / INTERVAL_NS);
 	err = late_alloc(&run.late, run.total) ?:
-	      late_alloc(&run.inline_timer, 2 * seconds * MSEC_PER_SEC) ?:
 	      late_alloc(&run.wakeups, 2 * seconds * MSEC_PER_SEC);
 	err = err ?: ops_start(KEYS, config->seed);
 	if (!err)
 		err = ops_stop(measure_all(wheel));
 	late_free(&run.late);
-	late_free(&run.inline_timer);
 	late_free(&run.wakeups);
 	return err;
 }

@@ -25,8 +25,6 @@ void late_report(struct late *late, const char *variant, const char *of, const c
 		 u64 pending);
 void late_free(struct late *late);
 
-int late_inline_start(struct twheel *wheel, struct late *late);
-int late_inline_stop(void);
 int late_wakeups_start(struct late *late);
 int late_wakeups_stop(void);
 

@@ -11,4 +11,25 @@ static inline bool queue_advance(struct twheel_queue *queue, u64 now, unsigned i
 	return twheel_queue_advance(queue, now, &budget);
 }
 
+/* The number of nodes in a queue. */
+static inline size_t queue_nodes(const struct twheel_queue *queue)
+{
+	const struct twheel_wheel *wheel = &queue->wheel;
+	unsigned int level, slot;
+	struct hlist_node *pos;
+	size_t nr = 0;
+
+	hlist_for_each(pos, &queue->due.nodes)
+		nr++;
+	hlist_for_each(pos, &queue->due.past)
+		nr++;
+	hlist_for_each(pos, &queue->never)
+		nr++;
+	for (level = 0; level < wheel->nr_levels; level++)
+		for (slot = 0; slot < wheel->slots; slot++)
+			hlist_for_each(pos, &wheel->level[level]->bucket[slot].nodes)
+				nr++;
+	return nr;
+}
+
 #endif /* _KUNIT_QUEUE_H */

@@ -50,11 +50,10 @@ void kind_init(struct torture_timer *t)
 	switch (t->kind) {
 	case KIND_TIMER:
 	case KIND_ORPHAN:
-		if (t->flags & TWHEEL_TIMER_CANCEL_ON_SET)
-			twheel_clock_timer_init(&t->clock_timer, wheel, run_timer,
-						t->flags & TWHEEL_TIMER_INLINE);
+		if (t->flags || t->wheel->clock == TWHEEL_CLOCK_REALTIME)
+			twheel_wall_timer_init(&t->wall_timer, wheel, run_timer, t->flags);
 		else
-			twheel_timer_init_flags(&t->timer, wheel, run_timer, t->flags);
+			twheel_timer_init(&t->timer, wheel, run_timer);
 		break;
 	case KIND_WORK:
 		twheel_work_init(&t->work, wheel, queue, run_work);

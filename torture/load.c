@@ -146,11 +146,10 @@ static void arm_self(struct torture_timer *t)
 		outcome_add(t, deadline, 0);
 }
 
-/* A random action of a timer function. Inline timers mostly run in hardirq context. */
+/* A random action of a timer function. */
 static void act(struct torture_timer *t)
 {
 	struct rnd_state *rng = &t->rng;
-	bool may_sleep = !(t->flags & TWHEEL_TIMER_INLINE);
 
 	switch (torture_below(rng, 16)) {
 	case 0 ... 3:
@@ -165,7 +164,7 @@ static void act(struct torture_timer *t)
 			random_call_here(rng, t->wheel);
 		break;
 	case 8:
-		if (!READ_ONCE(t->wheel->closing) && may_sleep)
+		if (!READ_ONCE(t->wheel->closing))
 			random_call_elsewhere(rng);
 		break;
 	case 9:
@@ -173,7 +172,7 @@ static void act(struct torture_timer *t)
 			udelay(torture_below(rng, 50));
 		break;
 	case 10:
-		if (may_sleep && torture_may_delay(rng))
+		if (torture_may_delay(rng))
 			usleep_range(100, 1000);
 		arm_self(t);
 		break;
@@ -195,8 +194,7 @@ static void put_orphan(struct torture_timer *t)
 /* An orphan drops its own reference; sometimes the function continues after that. */
 static void run_orphan(struct torture_timer *t)
 {
-	bool linger = !(t->flags & TWHEEL_TIMER_INLINE) && !torture_below(&t->rng, 4) &&
-		      torture_may_delay(&t->rng);
+	bool linger = !torture_below(&t->rng, 4) && torture_may_delay(&t->rng);
 	struct torture_wheel *w = t->wheel;
 
 	atomic_inc(&w->orphans_running);
@@ -238,8 +236,6 @@ static unsigned int random_flags(struct rnd_state *rng, enum torture_kind kind)
 
 	if (kind != KIND_WORK && !torture_below(rng, 4))
 		flags |= TWHEEL_TIMER_CANCEL_ON_SET;
-	if (kind != KIND_WORK && !torture_below(rng, 4))
-		flags |= TWHEEL_TIMER_INLINE;
 	return flags;
 }
 

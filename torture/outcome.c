@@ -110,9 +110,6 @@ static void arming_end(struct torture_timer *t, int err, int blocks)
 		if (!READ_ONCE(t->shutdown_begun) && !READ_ONCE(w->stopping) &&
 		    !atomic_read_acquire(&t->blocked) && atomic_read(&t->blocks) == blocks)
 			torture_fail(FAIL_RESULT, t, "-ESHUTDOWN without a shutdown");
-	} else if (err == -ENOMEM) {
-		if (t->kind != KIND_WORK && !(t->flags & TWHEEL_TIMER_INLINE))
-			torture_fail(FAIL_RESULT, t, "-ENOMEM, but the call needs no memory");
 	} else if (err == -ECANCELED) {
 		outcome_expect_clock_set(t);
 	} else if (err != -EBUSY) {

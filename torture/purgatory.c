@@ -88,7 +88,8 @@ static int create_wheels(struct torture_purgatory *p, struct rnd_state *rng)
 	unsigned int i;
 
 	for (i = 0; i < TORTURE_WHEELS; i++) {
-		p->clock[i] = torture_below(rng, TWHEEL_CLOCK_REALTIME + 1);
+		/* The first one is that of operations without a wheel, not of CLOCK_REALTIME. */
+		p->clock[i] = torture_below(rng, i ? TWHEEL_CLOCK_REALTIME + 1 : 2);
 		wheel = torture_create_wheel("twheel_p", p->clock[i], 0, rng);
 		if (IS_ERR(wheel)) {
 			destroy_wheels(p);

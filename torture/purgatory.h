@@ -257,6 +257,7 @@ struct torture_purgatory {
  * @want: the keys it is added with
  */
 struct torture_op {
+	struct twheel_wall_part		part;
 	struct twheel_op		op;
 	struct torture_purgatory	*p;
 	refcount_t			refs;

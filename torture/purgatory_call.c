@@ -355,7 +355,8 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 {
 	struct twheel_op_args args = {
 		.wheel		= o->wheel ? o->p->wheel[o->wheel] : NULL,
-		.flags		= o->cancel_on_set ? TWHEEL_OP_CANCEL_ON_SET : 0,
+		.flags		= (uses_wall_clock(o) ? TWHEEL_OP_WALL : 0) |
+				  (o->cancel_on_set ? TWHEEL_OP_CANCEL_ON_SET : 0),
 		.slack_ns	= o->slack,
 		.deadline	= o->deadline,
 		.condition	= o->condition,

@@ -16,8 +16,6 @@ static void expect_call(struct torture_timer *t)
 		torture_fail(FAIL_AFTER, t, "runs although it was shut down");
 	if (READ_ONCE(t->wheel->stopped) && t->kind != KIND_WORK)
 		torture_fail(FAIL_AFTER, t, "runs although its wheel was stopped");
-	if (t->flags & TWHEEL_TIMER_INLINE && !IS_ENABLED(CONFIG_PREEMPT_RT) && !in_hardirq())
-		torture_fail(FAIL_RESULT, t, "inline, but not in hardirq context");
 }
 
 /*

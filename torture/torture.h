@@ -99,7 +99,8 @@ struct torture_wheel {
 /**
  * struct torture_timer - a timer and the account of its armings
  * @timer: a timer of any kind
- * @clock_timer: the timer, with TWHEEL_TIMER_CANCEL_ON_SET
+ * @part: as in &struct twheel_wall_timer
+ * @wall_timer: the timer, on a wheel of CLOCK_REALTIME
  * @work: the timer, for KIND_WORK
  * @wheel: its wheel
  * @kind: its kind; changes only between rounds
@@ -122,9 +123,12 @@ struct torture_wheel {
  */
 struct torture_timer {
 	union {
-		struct twheel_clock_timer clock_timer;
-		struct twheel_timer	timer;
-		struct twheel_work	work;
+		struct {
+			struct twheel_wall_part	part;
+			struct twheel_timer	timer;
+		};
+		struct twheel_wall_timer	wall_timer;
+		struct twheel_work		work;
 	};
 	struct torture_wheel	*wheel;
 	enum torture_kind	kind;
@@ -147,7 +151,7 @@ struct torture_timer {
 };
 
 /* torture_handed_back() converts a struct twheel_timer of any kind. */
-static_assert(!offsetof(struct twheel_work, timer));
+static_assert(offsetof(struct twheel_work, timer) == offsetof(struct twheel_wall_timer, timer));
 
 /**
  * struct torture_thread - a thread of the torture

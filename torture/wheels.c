@@ -38,7 +38,7 @@ struct twheel *torture_create_wheel(const char *name, enum twheel_clock clock, u
 		.name		= name,
 		.tick_ns	= 1000ULL << torture_below(rng, 14),
 		.slots		= 2 + torture_below(rng, 80),
-		.shards		= 1 + torture_below(rng, 4),
+		.shards		= max_pending ? 1 : 1 + torture_below(rng, 4),
 		.clock		= clock,
 		.max_pending	= max_pending,
 	};

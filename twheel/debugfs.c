@@ -27,19 +27,18 @@ static struct dentry *dir;
 
 static void wheel_show(struct seq_file *file, struct twheel *wheel)
 {
-	const struct twheel_shard *first = &wheel->shard[0];
 	struct twheel_stats stats;
 	unsigned int i;
 
 	seq_printf(file, "%s clock=%s tick_ns=%llu slots=%u shards=%u",
-		   wheel->name, twheel_clock_name(first->clock), first->tick_ns,
-		   first->base[TWHEEL_BASE_REAPER].queue.wheel.slots, wheel->nr_shards);
+		   wheel->name, twheel_clock_name(wheel->clock), twheel_tick_ns(wheel),
+		   wheel->slots, wheel->nr_shards);
 	twheel_get_stats(wheel, &stats);
 	twheel_stats_show(file, &stats);
 	seq_putc(file, '\n');
 	for (i = 0; i < wheel->nr_shards; i++) {
 		memset(&stats, 0, sizeof(stats));
-		twheel_shard_stats(&wheel->shard[i], &stats);
+		twheel_shard_stats(twheel_shard(wheel, i), &stats);
 		/* A timer may have come from another shard. */
 		if (!(stats.added | stats.pending | stats.fired | stats.cancelled))
 			continue;

@@ -46,7 +46,10 @@ static void place_of(struct place *place, struct twheel_wheel *wheel, u64 expire
 static void __maybe_unused place_of_timer(struct place *place, struct twheel_shard *shard,
 					  const struct twheel_timer *timer)
 {
-	place_of(place, twheel_shard_wheel(shard, twheel_timer_flags(timer)), timer->node.expires);
+	if (twheel_shard_is_wall(shard))
+		*place = (struct place){ .tick = TWHEEL_TICK_NEVER, .level = -1, .slot = -1 };
+	else
+		place_of(place, &shard->queue.wheel, timer->node.expires);
 }
 
 /* The events use these functions. */

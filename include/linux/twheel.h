@@ -16,6 +16,7 @@
 #include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
+#include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -30,13 +31,13 @@ struct twheel_purgatory;
 
 /**
  * struct twheel_node - a timer as seen by the wheel
- * @entry: in the list of a bucket; empty while the timer is not pending
+ * @entry: in the list of a bucket; unhashed while the timer is not pending
  * @expires: deadline in ns; with slack, the start of the tick of the expiry
  *
  * Protected by the lock of the timer's shard.
  */
 struct twheel_node {
-	struct list_head	entry;
+	struct hlist_node	entry;
 	u64			expires;
 };
 
@@ -55,25 +56,41 @@ struct twheel_timer {
 	unsigned long		shard_flags;
 };
 
-/*
- * Flags of a timer.
+/* Flag of a timer of TWHEEL_CLOCK_REALTIME: see twheel_wall_timer_init(). */
+#define TWHEEL_TIMER_CANCEL_ON_SET	BIT(0)
+
+/**
+ * struct twheel_wall_part - what a timer of TWHEEL_CLOCK_REALTIME needs beside the timer
+ * @queued: in the tree of the shard while the timer is pending and not due
+ * @changes: number of changes of the clock before the timer was armed
+ * @past: its deadline had passed then
  *
- * TWHEEL_TIMER_INLINE: the hard interrupt of the deadline calls the callback, on PREEMPT_RT
- * the reaper. It does not wait for ordinary timers or for the reaper. The callback must
- * neither sleep nor take a lock that is ever held with interrupts enabled. It suits a
- * wake-up or a queue_work().
- *
- * TWHEEL_TIMER_CANCEL_ON_SET: that of a struct twheel_clock_timer.
+ * The members are private, and protected by the lock of the timer's shard.
  */
-#define TWHEEL_TIMER_INLINE		BIT(0)
-#define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
+struct twheel_wall_part {
+	/* private: */
+	struct rb_node		queued;
+	u32			changes;
+	bool			past;
+};
+
+/**
+ * struct twheel_wall_timer - a timer of TWHEEL_CLOCK_REALTIME
+ * @part: private
+ * @timer: the timer, for all calls but twheel_wall_timer_init()
+ */
+struct twheel_wall_timer {
+	struct twheel_wall_part	part;
+	struct twheel_timer	timer;
+};
 
 /**
  * enum twheel_clock - clock of a wheel
  * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stops during suspend
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which includes suspend
  * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. If it is set, pending
- *	deadlines follow it in both directions.
+ *	deadlines follow it in both directions. Its timers are &struct twheel_wall_timer, and
+ *	take O(log n).
  */
 enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC	= 0,
@@ -95,8 +112,7 @@ enum twheel_clock {
  *	per move.
  * @shards: number of shards, up to 1024; 0 for one. Each has a reaper.
  * @clock: clock of the deadlines
- * @max_pending: limit on pending timers; 0 for none. A limit costs an atomic counter that
- *	all shards share.
+ * @max_pending: limit on pending timers, of a wheel with one shard; 0 for none
  */
 struct twheel_config {
 	const char		*name;
@@ -148,7 +164,7 @@ u64 twheel_next(struct twheel *wheel);
  * @late: histogram of the lateness of callbacks, from the tick of the deadline to the tick of
  *	the call. Entry i counts those that were less than 2^(10+i) ns late and are in no
  *	earlier entry, the last one all others. Timers that were due when they were added, or
- *	by a change of the clock, are not counted.
+ *	were added before CLOCK_REALTIME was last set, are not counted.
  *
  * @added is the sum of @fired, @cancelled and @pending.
  */
@@ -171,8 +187,10 @@ void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);
 
 u64 twheel_deadline(u64 delay_ns);
 u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns);
-void twheel_timer_init_flags(struct twheel_timer *timer, struct twheel *wheel,
-			     void (*fn)(struct twheel_timer *timer), unsigned int flags);
+void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+		       void (*fn)(struct twheel_timer *timer));
+void twheel_wall_timer_init(struct twheel_wall_timer *timer, struct twheel *wheel,
+			    void (*fn)(struct twheel_timer *timer), unsigned int flags);
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns);
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode);
@@ -181,21 +199,6 @@ int twheel_timer_cancel_sync(struct twheel_timer *timer);
 int twheel_timer_shutdown_sync(struct twheel_timer *timer);
 u64 twheel_timer_remaining(struct twheel_timer *timer);
 int twheel_timer_error(const struct twheel_timer *timer);
-
-/**
- * struct twheel_clock_timer - a timer that a change of CLOCK_REALTIME cancels
- * @timer: the timer
- * @generation: number of changes before it was armed; protected by the lock of the timer's shard
- *
- * See twheel_clock_timer_init(). Embed it. @generation is private.
- */
-struct twheel_clock_timer {
-	struct twheel_timer	timer;
-	u32			generation;
-};
-
-void twheel_clock_timer_init(struct twheel_clock_timer *timer, struct twheel *wheel,
-			     void (*fn)(struct twheel_timer *timer), unsigned int flags);
 
 /**
  * twheel_timer_add - add a timer
@@ -231,25 +234,23 @@ static inline int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline,
 
 #ifdef CONFIG_DEBUG_OBJECTS
 void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
-			       void (*fn)(struct twheel_timer *timer), unsigned int flags);
+			       void (*fn)(struct twheel_timer *timer));
 void twheel_timer_destroy_onstack(struct twheel_timer *timer);
 #else
 /**
- * twheel_timer_init_onstack - twheel_timer_init_flags() for a timer on the stack
+ * twheel_timer_init_onstack - twheel_timer_init() for a timer on the stack
  * @timer: the timer
  * @wheel: its wheel
  * @fn: callback
- * @flags: TWHEEL_TIMER_*
  *
  * The caller must call twheel_timer_destroy_onstack() before it returns.
  *
  * Context: any.
  */
 static inline void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
-					     void (*fn)(struct twheel_timer *timer),
-					     unsigned int flags)
+					     void (*fn)(struct twheel_timer *timer))
 {
-	twheel_timer_init_flags(timer, wheel, fn, flags);
+	twheel_timer_init(timer, wheel, fn);
 }
 
 /**
@@ -264,20 +265,6 @@ static inline void twheel_timer_destroy_onstack(struct twheel_timer *timer)
 #endif
 
 /**
- * twheel_timer_init - initialise a timer
- * @timer: the timer, neither pending nor running
- * @wheel: its wheel, such as twheel_system()
- * @fn: callback; see twheel_timer_init_flags()
- *
- * Context: any.
- */
-static inline void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
-				     void (*fn)(struct twheel_timer *timer))
-{
-	twheel_timer_init_flags(timer, wheel, fn, 0);
-}
-
-/**
  * twheel_timer_pending - check whether a timer is pending
  * @timer: the timer
  *
@@ -289,8 +276,7 @@ static inline void twheel_timer_init(struct twheel_timer *timer, struct twheel *
  */
 static inline bool twheel_timer_pending(const struct twheel_timer *timer)
 {
-	/* Of concurrent list operations only a deletion makes the entry look empty. */
-	return !data_race(list_empty(&timer->node.entry));
+	return !hlist_unhashed_lockless(&timer->node.entry);
 }
 
 /**
@@ -323,7 +309,8 @@ static inline u64 twheel_forward(u64 *deadline, u64 now, u64 period_ns)
 
 /**
  * struct twheel_work - work that is queued at a deadline
- * @timer: timer of the deadline
+ * @part: private
+ * @timer: timer of the deadline, by any clock
  * @work: the work; to_twheel_work() returns the structure that contains it
  * @wq: workqueue
  * @blocked: number of twheel_work_cancel_sync() calls under way, which block adds;
@@ -332,6 +319,7 @@ static inline u64 twheel_forward(u64 *deadline, u64 now, u64 period_ns)
  * Embed it. The members are private.
  */
 struct twheel_work {
+	struct twheel_wall_part	part;
 	struct twheel_timer	timer;
 	struct work_struct	work;
 	struct workqueue_struct	*wq;
@@ -476,8 +464,7 @@ struct twheel_watch {
  */
 struct twheel_op {
 	/* private: */
-	struct twheel_timer		timer;
-	u32				generation;	/* as in twheel_clock_timer */
+	struct twheel_timer		timer;		/* first, see struct twheel_wall_op */
 	struct kref			ref;
 	union {
 		struct list_head	parked;	/* while pending */
@@ -506,24 +493,40 @@ struct twheel_op {
 	bool				awaited;
 };
 
+/**
+ * struct twheel_wall_op - an operation with a deadline by CLOCK_REALTIME
+ * @part: private
+ * @op: the operation, for all calls
+ *
+ * With TWHEEL_OP_WALL.
+ */
+struct twheel_wall_op {
+	struct twheel_wall_part		part;
+	struct twheel_op		op;
+};
+
 /*
  * Flags of an operation.
  *
- * TWHEEL_OP_CANCEL_ON_SET: for a wheel of TWHEEL_CLOCK_REALTIME. Each change of the clock
- * cancels the pending operation with the error -ECANCELED, also if it has no deadline. A
- * resume from suspend counts as a change, as with timerfd.
+ * TWHEEL_OP_WALL: the operation is that of a struct twheel_wall_op, and its wheel is of
+ * TWHEEL_CLOCK_REALTIME.
+ *
+ * TWHEEL_OP_CANCEL_ON_SET: with TWHEEL_OP_WALL. Each change of the clock cancels the pending
+ * operation with the error -ECANCELED, also if it has no deadline. A resume from suspend counts as
+ * a change, as with timerfd.
  *
  * TWHEEL_OP_MAY_SLEEP: the add may sleep. If the table of keys is too small and there is no free
  * memory for further buckets, it reclaims some.
  */
 #define TWHEEL_OP_CANCEL_ON_SET	BIT(0)
 #define TWHEEL_OP_MAY_SLEEP	BIT(1)
+#define TWHEEL_OP_WALL		BIT(2)
 
 /**
  * struct twheel_op_args - arguments of twheel_op_add()
  * @wheel: wheel of the deadline, without a limit on pending timers, valid until the
  *	operation has ended; NULL for the wheel of the purgatory
- * @flags: TWHEEL_OP_CANCEL_ON_SET, TWHEEL_OP_MAY_SLEEP
+ * @flags: TWHEEL_OP_WALL, TWHEEL_OP_CANCEL_ON_SET, TWHEEL_OP_MAY_SLEEP
  * @deadline: time of the expiry; TWHEEL_NEVER for none
  * @slack_ns: tolerance of the expiry, as for twheel_timer_add_slack()
  * @condition: condition on the keys
@@ -590,7 +593,8 @@ struct twheel_op_progress {
  * struct twheel_purgatory_config - parameters of a purgatory
  * @name: name in debugfs, up to 31 characters; NULL for none
  * @wheel: wheel of the deadlines of operations without a wheel, without a limit on pending
- *	timers, valid until the purgatory is destroyed; NULL for twheel_system()
+ *	timers, not of TWHEEL_CLOCK_REALTIME, valid until the purgatory is destroyed; NULL for
+ *	twheel_system()
  * @max_pending: limit on pending operations, 1 to 2^30
  * @max_watches: limit on their watches; 0 for none
  * @account: charge the memory cgroup of the caller, for a purgatory of user space

@@ -17,8 +17,8 @@ static void count(struct twheel_timer *timer)
 	nr_fired++;
 }
 
-/* An inline timer programs the alarm for tick 0 while the reaper sleeps. */
-static void alarm_for_tick_zero_fires(struct kunit *test)
+/* A timer is due in tick 0 while the reaper sleeps. */
+static void timer_in_tick_zero_fires(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit", .tick_ns = 10ULL * NSEC_PER_SEC };
 	static struct twheel_timer later, now;
@@ -29,7 +29,7 @@ static void alarm_for_tick_zero_fires(struct kunit *test)
 	wheel = twheel_create(&config);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
 	twheel_timer_init(&later, wheel, count);
-	twheel_timer_init_flags(&now, wheel, count, TWHEEL_TIMER_INLINE);
+	twheel_timer_init(&now, wheel, count);
 	twheel_timer_add(&later, twheel_deadline(50ULL * NSEC_PER_SEC));
 	vtime_sleep(NSEC_PER_SEC / 10);
 	twheel_timer_add(&now, 0);
@@ -41,7 +41,7 @@ static void alarm_for_tick_zero_fires(struct kunit *test)
 }
 
 static struct kunit_case first_tick_cases[] = {
-	KUNIT_CASE(alarm_for_tick_zero_fires),
+	KUNIT_CASE(timer_in_tick_zero_fires),
 	{}
 };
 

@@ -25,8 +25,7 @@ static void queue_start(struct kunit *test, unsigned int slots, u64 now)
 
 static void queue_end(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
-	queue.nr_nodes = 0;
+	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 0);
 	lacks_memory = false;
 	twheel_queue_destroy(&queue);
 }
@@ -49,7 +48,7 @@ static unsigned int drain(struct kunit *test, u64 now)
 	u64 last = 0;
 
 	while (queue_advance(&queue, now, BUDGET)) {
-		while ((node = twheel_queue_pop(&queue))) {
+		while ((node = twheel_due_pop(&queue.due))) {
 			KUNIT_EXPECT_LE(test, node->expires, now);
 			KUNIT_EXPECT_GE(test, node->expires, last);
 			last = node->expires;
@@ -68,7 +67,7 @@ static void emptied_buckets_count(struct kunit *test)
 	queue_start(test, 1024, 0);
 	for (i = 1; i <= BUDGET + 1; i++) {
 		add(test, &node, i);
-		twheel_queue_del(&queue, &node);
+		twheel_node_del(&node);
 	}
 	KUNIT_EXPECT_TRUE(test, twheel_queue_advance(&queue, 1000, &budget));
 	KUNIT_EXPECT_EQ(test, budget, 0);
@@ -140,7 +139,7 @@ static void nodes_are_added_and_deleted_between_chunks(struct kunit *test)
 	twheel_queue_forward(&queue, 200);
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
 	for (i = 0; i < NR_MANY; i += 2)
-		twheel_queue_del(&queue, &many[i]);
+		twheel_node_del(&many[i]);
 	add(test, &late, 130);
 	add(test, &due, 128);
 	KUNIT_EXPECT_EQ(test, drain(test, 128), 1);
@@ -164,11 +163,10 @@ static void queue_is_emptied_step_by_step(struct kunit *test)
 	add(test, &nodes[3], 5000);
 	add(test, &nodes[4], 1020);
 	add(test, &nodes[5], 1030);
-	twheel_queue_del(&queue, &nodes[4]);
-	twheel_queue_del(&queue, &nodes[5]);
+	twheel_node_del(&nodes[4]);
+	twheel_node_del(&nodes[5]);
 	while (twheel_queue_take(&queue, &node)) {
 		taken += !!node;
-		queue.nr_nodes -= !!node;
 		steps++;
 	}
 	KUNIT_EXPECT_EQ(test, taken, 4);
@@ -201,7 +199,7 @@ static void model_add(struct kunit *test, struct model *model, unsigned int i, u
 	u64 expires;
 
 	if (model->pending[i])
-		twheel_queue_del(&queue, &model->node[i]);
+		twheel_node_del(&model->node[i]);
 	if (check_add_overflow(model->now, distance, &expires))
 		expires = TWHEEL_TICK_NEVER;
 	add(test, &model->node[i], expires);
@@ -211,7 +209,7 @@ static void model_add(struct kunit *test, struct model *model, unsigned int i, u
 static void model_cancel(struct model *model, unsigned int i)
 {
 	if (model->pending[i])
-		twheel_queue_del(&queue, &model->node[i]);
+		twheel_node_del(&model->node[i]);
 	model->pending[i] = false;
 }
 
@@ -222,7 +220,7 @@ static void model_advance(struct kunit *test, struct model *model, u64 now)
 	u64 last = 0;
 
 	while (queue_advance(&queue, now, 5)) {
-		while ((node = twheel_queue_pop(&queue))) {
+		while ((node = twheel_due_pop(&queue.due))) {
 			KUNIT_ASSERT_TRUE(test, model->pending[node - model->node]);
 			KUNIT_ASSERT_LE(test, node->expires, now);
 			/* A node that was late when added is due at once, out of order. */

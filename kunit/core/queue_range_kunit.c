@@ -67,8 +67,7 @@ static void range_start(struct kunit *test, bool random_start_tick)
 
 static void range_end(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, range->queue.nr_nodes, 0);
-	range->queue.nr_nodes = 0;
+	KUNIT_EXPECT_EQ(test, queue_nodes(&range->queue), 0);
 	twheel_queue_destroy(&range->queue);
 }
 
@@ -106,7 +105,7 @@ static void advance(struct kunit *test, u64 now)
 
 	range->now = now;
 	while (queue_advance(&range->queue, now, BUDGET)) {
-		while ((node = twheel_queue_pop(&range->queue))) {
+		while ((node = twheel_due_pop(&range->queue.due))) {
 			KUNIT_ASSERT_EQ(test, node->expires, now);
 			range->nr_popped++;
 		}

@@ -154,7 +154,7 @@ static void later_deadlines_are_exact(struct kunit *test)
 static void later_deadline_does_not_move_timer(struct kunit *test)
 {
 	static struct timer_probe probes[3];
-	struct list_head *next, *prev;
+	struct hlist_node *next, **pprev;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
@@ -162,21 +162,21 @@ static void later_deadline_does_not_move_timer(struct kunit *test)
 		add_ticks(&probes[i], 300);
 	}
 	next = probes[1].timer.node.entry.next;
-	prev = probes[1].timer.node.entry.prev;
-	KUNIT_EXPECT_PTR_EQ(test, prev, &probes[0].timer.node.entry);
+	pprev = probes[1].timer.node.entry.pprev;
+	KUNIT_EXPECT_PTR_EQ(test, next, &probes[0].timer.node.entry);
 	for (i = 301; i < 100000; i += i / 2) {
 		add_ticks(&probes[1], i);
 		KUNIT_EXPECT_PTR_EQ(test, probes[1].timer.node.entry.next, next);
-		KUNIT_EXPECT_PTR_EQ(test, probes[1].timer.node.entry.prev, prev);
+		KUNIT_EXPECT_PTR_EQ(test, probes[1].timer.node.entry.pprev, pprev);
 	}
 	add_ticks(&probes[1], 200);
-	KUNIT_EXPECT_PTR_NE(test, probes[1].timer.node.entry.prev, prev);
+	KUNIT_EXPECT_PTR_NE(test, probes[1].timer.node.entry.pprev, pprev);
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		add_ticks(&probes[i], 30);
-	prev = probes[1].timer.node.entry.prev;
+	pprev = probes[1].timer.node.entry.pprev;
 	add_ticks(&probes[1], 300);
-	KUNIT_EXPECT_PTR_NE(test, probes[1].timer.node.entry.prev, prev);
+	KUNIT_EXPECT_PTR_NE(test, probes[1].timer.node.entry.pprev, pprev);
 	vtime_sleep(NSEC_PER_SEC);
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		expect_on_time(test, &probes[i]);

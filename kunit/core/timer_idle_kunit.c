@@ -155,13 +155,13 @@ static void empty_callback(struct twheel_timer *timer)
 
 static void use(struct twheel *wheel)
 {
-	static struct twheel_timer timer;
+	static struct twheel_wall_timer timer;
 
-	twheel_timer_init(&timer, wheel, empty_callback);
-	twheel_timer_add(&timer, 0);
-	while (twheel_timer_pending(&timer))
+	twheel_wall_timer_init(&timer, wheel, empty_callback, 0);
+	twheel_timer_add(&timer.timer, 0);
+	while (twheel_timer_pending(&timer.timer))
 		vtime_sleep(NSEC_PER_USEC);
-	twheel_timer_cancel_sync(&timer);
+	twheel_timer_cancel_sync(&timer.timer);
 }
 
 /* Create the system wheels, unless another suite has used them before. */

@@ -199,7 +199,7 @@ static void waiter_is_woken_once(struct kunit *test)
 		kthread_run(wait_for_callback, &sleeps[i], "waiter/%u", i);
 	vtime_sleep(100 * NSEC_PER_MSEC);
 	for (i = 0; i < ARRAY_SIZE(other); i++) {
-		timer_probe_init_flags(&other[i], i % 2 ? TWHEEL_TIMER_INLINE : 0);
+		timer_probe_init(&other[i]);
 		timer_probe_add(&other[i], (2 + 4 * i) * NSEC_PER_MSEC);
 	}
 	while (atomic_read(&nr_waiters))

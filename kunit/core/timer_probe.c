@@ -19,7 +19,6 @@ static void probe_fired(struct twheel_timer *timer)
 	probe->running = true;
 	probe->fired = twheel_now(timer_wheel);
 	probe->error = twheel_timer_error(timer);
-	probe->in_interrupt = in_hardirq();
 	probe->nr_fired++;
 	if (probe->takes_ns)
 		vtime_sleep(probe->takes_ns);
@@ -37,11 +36,8 @@ void timer_probe_init_flags(struct timer_probe *probe, unsigned int flags)
 {
 	memset(probe, 0, sizeof(*probe));
 	probe->after_ns = NSEC_PER_MSEC;
-	if (flags & TWHEEL_TIMER_CANCEL_ON_SET)
-		twheel_clock_timer_init(&probe->clock_timer, timer_wheel, probe_fired,
-					flags & TWHEEL_TIMER_INLINE);
-	else
-		twheel_timer_init_flags(&probe->timer, timer_wheel, probe_fired, flags);
+	twheel_wall_timer_init(container_of(&probe->timer, struct twheel_wall_timer, timer),
+			       timer_wheel, probe_fired, flags);
 }
 
 void timer_probe_init(struct timer_probe *probe)

@@ -11,10 +11,8 @@
 extern struct twheel *timer_wheel;
 
 struct timer_probe {
-	union {
-		struct twheel_timer		timer;
-		struct twheel_clock_timer	clock_timer;
-	};
+	struct twheel_wall_part	part;		/* as in struct twheel_wall_timer */
+	struct twheel_timer	timer;
 	u64			deadline;	/* by the clock of the wheel, as is @fired */
 	u64			fired;
 	unsigned int		nr_fired;
@@ -23,7 +21,6 @@ struct timer_probe {
 	u64			after_ns;	/* delay when re-armed; 0 for a past deadline */
 	u64			takes_ns;	/* duration of the callback */
 	bool			running;
-	bool			in_interrupt;	/* the callback ran in an interrupt */
 };
 
 /* Init and exit functions of a suite. The exit function expects that no timer is pending. */

@@ -83,11 +83,8 @@ static void member_init(struct member *member, unsigned int flags)
 
 	if (member->ready && member->flags == flags)
 		return;
-	if (flags & TWHEEL_TIMER_CANCEL_ON_SET)
-		twheel_clock_timer_init(&member->clock_timer, wheel, member_fired,
-					flags & TWHEEL_TIMER_INLINE);
-	else
-		twheel_timer_init_flags(&member->timer, wheel, member_fired, flags);
+	twheel_wall_timer_init(container_of(&member->timer, struct twheel_wall_timer, timer), wheel,
+			       member_fired, flags);
 	member->flags = flags;
 	member->ready = true;
 }

@@ -12,6 +12,7 @@
 
 /**
  * struct member - one timer of a set
+ * @part: as in &struct twheel_wall_timer
  * @timer: the timer
  * @timer_set: the set
  * @flags: flags of the timer
@@ -25,10 +26,8 @@
  * @error: return value of twheel_timer_error()
  */
 struct member {
-	union {
-		struct twheel_timer		timer;
-		struct twheel_clock_timer	clock_timer;
-	};
+	struct twheel_wall_part	part;
+	struct twheel_timer	timer;
 	struct timer_set	*timer_set;
 	unsigned int		flags;
 	bool			ready;

@@ -50,7 +50,7 @@ KUNIT_ARRAY_PARAM(clock, clocks, clock_desc);
  */
 struct stall {
 	struct timer_set	timer_set;
-	struct twheel_timer	busy;
+	struct twheel_wall_timer busy;
 	u64			begin;
 	u64			end;
 	struct twheel_stats	before;
@@ -135,7 +135,7 @@ static void stall_passes(unsigned int added)
 
 static void block_reaper(struct twheel_timer *timer)
 {
-	struct stall *stall = container_of(timer, struct stall, busy);
+	struct stall *stall = container_of(timer, struct stall, busy.timer);
 
 	stall_begins(stall);
 	vtime_sleep(HOUR_NS);
@@ -152,8 +152,8 @@ static int busy_init(struct kunit_suite *suite)
 	if (err)
 		return err;
 	for (n = 0; n < NR_CLOCKS; n++) {
-		twheel_timer_init(&stalls[n].busy, stalls[n].timer_set.wheel, block_reaper);
-		twheel_timer_add(&stalls[n].busy,
+		twheel_wall_timer_init(&stalls[n].busy, stalls[n].timer_set.wheel, block_reaper, 0);
+		twheel_timer_add(&stalls[n].busy.timer,
 				 twheel_deadline_on(stalls[n].timer_set.wheel, 0));
 	}
 	for (i = SIZE - LATE; i < SIZE; i++) {

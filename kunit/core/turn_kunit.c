@@ -8,6 +8,7 @@
 
 #include "../../twheel/core/twheel.h"
 #include "../vtime.h"
+#include "../wall_clock.h"
 
 #define NR_WHEELS	3
 #define NR_TIMERS	1000
@@ -115,19 +116,66 @@ static void wheel_may_be_destroyed_between_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fired[2], NR_TIMERS);
 }
 
+#define NR_IDS		2000
+
+static unsigned int nr_noticed, noticed_before;
+
+static void notice(struct twheel_timer *timer)
+{
+	nr_noticed++;
+}
+
+static void notice_of_other(struct twheel_timer *timer)
+{
+	noticed_before = nr_noticed;
+}
+
+/* The ids of a user namespace have one owner, but each has wheels of its own. */
+static void change_of_clock_is_noticed_beside_many_ids_of_another_owner(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "kunit", .clock = TWHEEL_CLOCK_REALTIME };
+	struct twheel_wall_timer *timer;
+	struct twheel **wheel;
+	unsigned int i;
+
+	timer = kunit_kcalloc(test, NR_IDS + 1, sizeof(*timer), GFP_KERNEL);
+	wheel = kunit_kcalloc(test, NR_IDS + 1, sizeof(*wheel), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, timer);
+	KUNIT_ASSERT_NOT_NULL(test, wheel);
+	nr_noticed = 0;
+	noticed_before = UINT_MAX;
+	for (i = 0; i <= NR_IDS; i++) {
+		wheel[i] = twheel_make(&config, reapers, &shares[i == NR_IDS]);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel[i]);
+		twheel_wall_timer_init(&timer[i], wheel[i], i < NR_IDS ? notice : notice_of_other,
+				       TWHEEL_TIMER_CANCEL_ON_SET);
+		KUNIT_EXPECT_EQ(test, twheel_timer_add(&timer[i].timer, TWHEEL_NEVER), 0);
+	}
+	wall_clock_step(test, NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	wall_clock_step(test, -(s64)NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, nr_noticed, NR_IDS);
+	/* A turn of each owner, and one that was under way. */
+	KUNIT_EXPECT_LE(test, noticed_before, 3);
+	for (i = 0; i <= NR_IDS; i++)
+		twheel_destroy(wheel[i]);
+}
+
 static void system_wheels_share_a_reaper(struct kunit *test)
 {
 	struct twheel *monotonic = twheel_system_clock(TWHEEL_CLOCK_MONOTONIC);
 	struct twheel *realtime = twheel_system_clock(TWHEEL_CLOCK_REALTIME);
+	struct twheel_reaper *reaper = twheel_shard(monotonic, 0)->reaper;
 
-	KUNIT_EXPECT_PTR_EQ(test, monotonic->shard[0].reaper, realtime->shard[0].reaper);
-	KUNIT_EXPECT_PTR_NE(test, monotonic->shard[0].reaper, wheels[0]->shard[0].reaper);
+	KUNIT_EXPECT_PTR_EQ(test, reaper, twheel_shard(realtime, 0)->reaper);
+	KUNIT_EXPECT_PTR_NE(test, reaper, twheel_shard(wheels[0], 0)->reaper);
 }
 
 static struct kunit_case turn_cases[] = {
 	KUNIT_CASE(timer_waits_for_one_chunk_of_another_owner),
 	KUNIT_CASE(wheels_of_an_owner_share_its_turns),
 	KUNIT_CASE(wheel_may_be_destroyed_between_turns),
+	KUNIT_CASE(change_of_clock_is_noticed_beside_many_ids_of_another_owner),
 	KUNIT_CASE(system_wheels_share_a_reaper),
 	{}
 };

@@ -108,8 +108,7 @@ static int task_list_init(struct kunit *test)
 
 static void task_list_exit(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
-	queue.nr_nodes = 0;
+	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 0);
 	twheel_queue_destroy(&queue);
 }
 
@@ -119,14 +118,24 @@ static void put(struct twheel_node *node, u64 expires)
 	twheel_queue_add(&queue, node, node->expires);
 }
 
+static size_t nodes_of(const struct hlist_head *list)
+{
+	struct hlist_node *pos;
+	size_t nr = 0;
+
+	hlist_for_each(pos, list)
+		nr++;
+	return nr;
+}
+
 static void expect_sizes(struct kunit *test, size_t first, size_t second, size_t third)
 {
 	struct twheel_bucket *bucket = queue.wheel.level[0]->bucket;
 
-	KUNIT_EXPECT_EQ(test, list_count_nodes(&bucket[(START + 10) % SLOTS].nodes), first);
-	KUNIT_EXPECT_EQ(test, list_count_nodes(&bucket[(START + 20) % SLOTS].nodes), second);
-	KUNIT_EXPECT_EQ(test, list_count_nodes(&bucket[(START + 30) % SLOTS].nodes), third);
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, first + second + third);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 10) % SLOTS].nodes), first);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 20) % SLOTS].nodes), second);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 30) % SLOTS].nodes), third);
+	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), first + second + third);
 }
 
 static void all(struct kunit *test)
@@ -139,19 +148,19 @@ static void all(struct kunit *test)
 		expect_sizes(test, i + 1, 0, 0);
 	}
 	for (i = 0; i < NR_NODES; i++) {
-		twheel_queue_del(&queue, &nodes[i]);
+		twheel_node_del(&nodes[i]);
 		put(&nodes[i], START + (i < 4 ? 20 : 30));
-		KUNIT_EXPECT_EQ(test, queue.nr_nodes, NR_NODES);
+		KUNIT_EXPECT_EQ(test, queue_nodes(&queue), NR_NODES);
 		if (i == 3)
 			expect_sizes(test, 6, 4, 0);
 	}
 	expect_sizes(test, 0, 4, 6);
 
 	for (i = 0; i < 4; i++)
-		twheel_queue_del(&queue, &nodes[i]);
+		twheel_node_del(&nodes[i]);
 	expect_sizes(test, 0, 0, 6);
 	for (; i < NR_NODES; i++)
-		twheel_queue_del(&queue, &nodes[i]);
+		twheel_node_del(&nodes[i]);
 	expect_sizes(test, 0, 0, 0);
 }
 
@@ -164,7 +173,7 @@ static void get_delay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START + 10);
 	KUNIT_EXPECT_FALSE(test, queue_advance(&queue, START + 5, NR_NODES));
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue) - queue.wheel.now, 5);
-	twheel_queue_del(&queue, &node);
+	twheel_node_del(&node);
 }
 
 static struct kunit_case task_list_cases[] = {

@@ -45,8 +45,7 @@ static int timing_wheel_init(struct kunit *test)
 
 static void timing_wheel_exit(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
-	queue.nr_nodes = 0;
+	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 0);
 	twheel_queue_destroy(&queue);
 }
 
@@ -55,11 +54,11 @@ static void add_valid_task(struct kunit *test)
 	struct twheel_node node;
 
 	add(test, &node, START_MS + 2 * TICK_MS);
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 1);
+	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 1);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), tick_of(START_MS + 2 * TICK_MS));
 	KUNIT_EXPECT_FALSE(test, advance(START_MS + 2 * TICK_MS - 1));
 	KUNIT_EXPECT_TRUE(test, advance(START_MS + 2 * TICK_MS));
-	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
 }
 
 /* The node is due at once and is not put into a bucket. */
@@ -69,7 +68,8 @@ static void add_expired_task(struct kunit *test)
 
 	add(test, &node, START_MS - 1);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START_MS / TICK_MS);
-	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
+	KUNIT_EXPECT_TRUE(test, advance(START_MS));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
 }
 
 static void add_cancelled_task(struct kunit *test)
@@ -77,11 +77,11 @@ static void add_cancelled_task(struct kunit *test)
 	struct twheel_node node;
 
 	add(test, &node, START_MS + 2 * TICK_MS);
-	twheel_queue_del(&queue, &node);
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
-	KUNIT_EXPECT_TRUE(test, list_empty(&node.entry));
+	twheel_node_del(&node);
+	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 0);
+	KUNIT_EXPECT_TRUE(test, hlist_unhashed(&node.entry));
 	KUNIT_EXPECT_FALSE(test, advance(START_MS + TURN_MS));
-	KUNIT_EXPECT_NULL(test, twheel_queue_pop(&queue));
+	KUNIT_EXPECT_NULL(test, twheel_due_pop(&queue.due));
 }
 
 /* Kafka's task is due at once, up to a tick early. Here it is due at the end of the tick. */
@@ -93,7 +93,7 @@ static void add_task_in_current_bucket(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, advance(START_MS));
 	KUNIT_EXPECT_FALSE(test, advance(START_MS + TICK_MS - 1));
 	KUNIT_EXPECT_TRUE(test, advance(START_MS + TICK_MS));
-	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
 }
 
 static void advance_clock_within_tick(struct kunit *test)
@@ -124,9 +124,9 @@ static void overflow_wheel_creation(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 2);
 	KUNIT_EXPECT_PTR_EQ(test, queue.wheel.level[1], overflow);
 
-	twheel_queue_del(&queue, &within);
-	twheel_queue_del(&queue, &first);
-	twheel_queue_del(&queue, &second);
+	twheel_node_del(&within);
+	twheel_node_del(&first);
+	twheel_node_del(&second);
 }
 
 /* All levels use one clock, so the second level reaches one slot further, too. */
@@ -142,7 +142,7 @@ static void advance_clock_with_overflow_wheel(struct kunit *test)
 
 	KUNIT_EXPECT_TRUE(test, advance(START_MS + TURN_MS + TICK_MS));
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, tick_of(START_MS + TURN_MS + TICK_MS));
-	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
 	KUNIT_EXPECT_TRUE(test, twheel_wheel_reaches(&queue.wheel, far + SLOTS - 1));
 	KUNIT_EXPECT_FALSE(test, twheel_wheel_reaches(&queue.wheel, far + SLOTS));
 }

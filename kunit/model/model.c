@@ -54,11 +54,13 @@ u64 model_pending(const struct model *model)
 	return nr;
 }
 
-/* The first tick that begins at or after @deadline. */
+/* The first tick that begins at or after @deadline. CLOCK_REALTIME has no ticks. */
 u64 model_tick_due(const struct model *model, u64 deadline)
 {
 	if (deadline > KTIME_MAX)
 		return TWHEEL_NEVER;
+	if (model->clock == TWHEEL_CLOCK_REALTIME)
+		return deadline;
 	return min_t(u64, KTIME_MAX, model->tick_ns *
 		     div64_u64(deadline + model->tick_ns - 1, model->tick_ns));
 }
@@ -297,7 +299,7 @@ static long call_create(const struct model_op *op)
 {
 	if (op->when && (op->when < 1000 || op->when > 10 * NSEC_PER_SEC))
 		return -EINVAL;
-	if (op->count == 1 || op->count > 1024 || op->other > 1024)
+	if (op->count == 1 || op->count > 1024 || op->other > 1024 || (op->more && op->other > 1))
 		return -EINVAL;
 	return op->choice > TWHEEL_CLOCK_REALTIME ? -EINVAL : 0;
 }

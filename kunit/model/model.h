@@ -307,13 +307,15 @@ void model_work_fired(struct model *model, const struct model_work_state *work,
 /* A timer of the module, and the behaviour of its function. */
 struct model_slot {
 	union {
-		struct twheel_timer	timer;
-		struct twheel_clock_timer clock_timer;
-		struct twheel_work	work;
+		struct {
+			struct twheel_wall_part	part;
+			struct twheel_timer	timer;
+		};
+		struct twheel_wall_timer	wall_timer;
+		struct twheel_work		work;
 	};
 	struct model_run	*run;
 	unsigned int		t;
-	bool			may_sleep;
 	u64			takes_ns;
 	unsigned int		acts;
 	struct model_op		act;
@@ -324,7 +326,6 @@ struct model_slot {
  * @sequence: the sequence
  * @model: expected state
  * @start: expected state before a call that allows concurrent events
- * @before: expected state before events of which the order is not known
  * @wheel: the wheel
  * @slot: its timers
  * @wq: workqueue for work
@@ -340,7 +341,6 @@ struct model_run {
 	const struct model_sequence	*sequence;
 	struct model			model;
 	struct model			start;
-	struct model			before;
 	struct twheel			*wheel;
 	struct model_slot		slot[MODEL_TIMERS];
 	struct workqueue_struct		*wq;

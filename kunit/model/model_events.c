@@ -21,13 +21,11 @@ static const char * const kinds[] = {
 	[MODEL_IS_WORK]		= "work",
 };
 
-/* Returns true if a running function delays the timer. Inline timers are not delayed. */
-static bool is_delayed(const struct model *model, const struct model_timer *timer)
+/* Returns true if a running function delays the timers. */
+static bool is_delayed(const struct model *model)
 {
 	unsigned int t;
 
-	if (timer->flags & TWHEEL_TIMER_INLINE)
-		return false;
 	for (t = 0; t < MODEL_TIMERS; t++)
 		if (model->timer[t].running && model_kind(t) != MODEL_IS_WORK)
 			return true;
@@ -40,8 +38,7 @@ static u64 ready_at(const struct model *model, const struct model_timer *timer,
 {
 	u64 reached = max(timer->armed.mono, model->set_noticed);
 
-	if (!(timer->flags & TWHEEL_TIMER_INLINE))
-		reached = max(reached, model->unblocked_at);
+	reached = max(reached, model->unblocked_at);
 	if (timer->on_set)
 		return reached;
 	if (now->clock < timer->due_last)
@@ -55,28 +52,23 @@ static void check_late(struct model *model, unsigned int t, const struct model_t
 	const struct model_timer *timer = &model->timer[t];
 	u64 ready = ready_at(model, timer, now);
 
-	if (ready != U64_MAX && now->mono > ready + VTIME_SLOP_NS && !is_delayed(model, timer))
+	if (ready != U64_MAX && now->mono > ready + VTIME_SLOP_NS && !is_delayed(model))
 		model_differs(model, "%s %u is late by %llu ns", kinds[model_kind(t)], t,
 			      now->mono - ready);
 }
 
-/* Returns true if the hrtimer calls the function, and not the reaper. Both are not ordered. */
-static bool is_inline(const struct model *model, unsigned int t)
-{
-	return model_kind(t) == MODEL_IS_WORK || model->timer[t].flags & TWHEEL_TIMER_INLINE;
-}
-
-/* Timers of an earlier tick in the same shard fire first. Inline timers are not ordered. */
+/* Timers of an earlier tick in the same shard fire first. */
 static void check_order(struct model *model, unsigned int t)
 {
 	const struct model_timer *timer;
 	unsigned int i;
 
+	/* The function of work runs later. */
+	if (model_kind(t) == MODEL_IS_WORK)
+		return;
 	for (i = 0; i < MODEL_TIMERS && model->ordered; i++) {
 		timer = &model->timer[i];
 		if (i == t || !timer->pending || model_kind(i) == MODEL_IS_WORK)
-			continue;
-		if (is_inline(model, i) != is_inline(model, t))
 			continue;
 		if (max(timer->due_last, timer->armed.clock) < model->timer[t].due)
 			model_differs(model, "%s %u fired before %s %u, which is due earlier",
@@ -359,7 +351,7 @@ static u64 timer_busy_until(const struct model *model, const struct model_timer 
 	}
 	if (now->clock - timer->due_last < MODEL_NEAR_NS)
 		return now->mono + MODEL_NEAR_NS;
-	return patient && !is_delayed(model, timer) ? now->mono + MODEL_NEAR_NS : 0;
+	return patient && !is_delayed(model) ? now->mono + MODEL_NEAR_NS : 0;
 }
 
 /*

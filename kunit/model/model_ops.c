@@ -65,14 +65,12 @@ s64 model_offset(void)
 	return offset;
 }
 
-/* Returns 0 if the clock was changed. */
+/* To set the same time also counts as a change. */
 static long set_clock(s64 by)
 {
-	s64 offset = model_offset();
 	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() + by);
-	int err = do_settimeofday64(&ts);
 
-	return err ?: model_offset() == offset;
+	return do_settimeofday64(&ts);
 }
 
 /* Set the clock and wait until the kernel has noticed it. */
@@ -93,7 +91,7 @@ static void log_event(struct model_slot *slot, struct model_event *event)
 	event->t = slot->t;
 	event->now = model_now(run);
 	run->last = event->now.mono;
-	if (event->type == MODEL_BEGINS && slot->may_sleep && slot->takes_ns)
+	if (event->type == MODEL_BEGINS && slot->takes_ns)
 		event->wakes = run->last + slot->takes_ns;
 	if (run->logged < MODEL_LOG)
 		run->log[run->logged++] = *event;
@@ -167,17 +165,14 @@ void model_init_slot(struct model_run *run, const struct model_op *op)
 
 	slot->run = run;
 	slot->t = op->t;
-	slot->may_sleep = !(op->flags & TWHEEL_TIMER_INLINE);
 	slot->takes_ns = op->more;
 	slot->acts = op->choice == MODEL_NOTHING ? 0 : op->count;
 	slot->act = action_of(op);
 	switch (model_kind(op->t)) {
 	case MODEL_IS_PLAIN:
-		if (op->flags & TWHEEL_TIMER_CANCEL_ON_SET)
-			twheel_clock_timer_init(&slot->clock_timer, run->wheel, timer_fired,
-						op->flags & TWHEEL_TIMER_INLINE);
-		else if (op->flags)
-			twheel_timer_init_flags(&slot->timer, run->wheel, timer_fired, op->flags);
+		if (op->flags || run->sequence->config.clock == TWHEEL_CLOCK_REALTIME)
+			twheel_wall_timer_init(&slot->wall_timer, run->wheel, timer_fired,
+					       op->flags);
 		else
 			twheel_timer_init(&slot->timer, run->wheel, timer_fired);
 		break;
@@ -250,20 +245,18 @@ static void never_fired(struct twheel_timer *timer)
 /* Returns true if a wheel has the requested configuration and accepts timers until stopped. */
 static bool wheel_works(struct twheel *wheel, const struct twheel_config *config)
 {
-	struct twheel_timer timer;
-	bool works;
+	static struct twheel_wall_timer wall;
+	struct twheel_timer *timer = &wall.timer;
 
-	twheel_timer_init_onstack(&timer, wheel, never_fired, 0);
-	works = twheel_tick_ns(wheel) == (config->tick_ns ?: BIT_ULL(20)) &&
-		twheel_next(wheel) == TWHEEL_NEVER &&
-		!twheel_timer_add(&timer, TWHEEL_NEVER) &&
-		stats_of(wheel).pending == 1 &&
-		twheel_next(wheel) == TWHEEL_NEVER &&
-		twheel_stop(wheel, NULL, NULL) == 1 &&
-		twheel_timer_add(&timer, 0) == -ESHUTDOWN &&
-		stats_of(wheel).pending == 0;
-	twheel_timer_destroy_onstack(&timer);
-	return works;
+	twheel_wall_timer_init(&wall, wheel, never_fired, 0);
+	return twheel_tick_ns(wheel) == (config->tick_ns ?: BIT_ULL(20)) &&
+	       twheel_next(wheel) == TWHEEL_NEVER &&
+	       !twheel_timer_add(timer, TWHEEL_NEVER) &&
+	       stats_of(wheel).pending == 1 &&
+	       twheel_next(wheel) == TWHEEL_NEVER &&
+	       twheel_stop(wheel, NULL, NULL) == 1 &&
+	       twheel_timer_add(timer, 0) == -ESHUTDOWN &&
+	       stats_of(wheel).pending == 0;
 }
 
 static long do_create(const struct model_op *op)

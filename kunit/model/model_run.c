@@ -24,58 +24,12 @@
 /* Number of checks before a difference is reported. */
 #define CHECKS		4
 
-static void replay_in_order(struct model_run *run, unsigned int from, unsigned int to)
-{
-	while (from < to)
-		model_event(&run->model, &run->log[from++]);
-}
-
-/* The end of the events of inline timers from @i on. */
-static unsigned int inline_until(const struct model_run *run, unsigned int i, unsigned int to)
-{
-	while (i < to && !run->slot[run->log[i].t].may_sleep)
-		i++;
-	return i;
-}
-
-/*
- * Replay an event, or those of inline timers with the one before and the one after. An inline timer
- * may interrupt the reaper when it has called a function that has not logged its begin, or when a
- * function has logged its end and the reaper has not noticed. Returns the next event.
- */
-static unsigned int replay_next(struct model_run *run, unsigned int i, unsigned int to)
-{
-	bool ends = run->log[i].type == MODEL_ENDS && run->slot[run->log[i].t].may_sleep;
-	unsigned int first = i + ends, last = inline_until(run, first, to), end = last;
-
-	if (last == first) {
-		replay_in_order(run, i, i + 1);
-		return i + 1;
-	}
-	end += last < to && run->log[last].type == MODEL_BEGINS;
-	run->before = run->model;
-	replay_in_order(run, i, end);
-	if (run->model.diff[0] && ends) {
-		run->model = run->before;
-		replay_in_order(run, first, last);
-		replay_in_order(run, i, first);
-		replay_in_order(run, last, end);
-	}
-	if (run->model.diff[0] && end > last) {
-		run->model = run->before;
-		replay_in_order(run, i, first);
-		replay_in_order(run, last, end);
-		replay_in_order(run, first, last);
-	}
-	return end;
-}
-
 static void replay(struct model_run *run, unsigned int from, unsigned int to)
 {
 	if (run->logged == MODEL_LOG)
 		model_differs(&run->model, "the log is full");
 	while (from < to)
-		from = replay_next(run, from, to);
+		model_event(&run->model, &run->log[from++]);
 }
 
 /* Replay all logged events on the model. */

@@ -114,7 +114,7 @@ static void generate_init(const struct model_sequence *sequence, struct model_op
 	/* The queueing of work is not logged, so other timers do not act on work. */
 	op->other = random_below(random, MODEL_PLAIN);
 	if (model_kind(op->t) == MODEL_IS_PLAIN)
-		op->flags = random_below(random, 4);
+		op->flags = random_below(random, 2) * TWHEEL_TIMER_CANCEL_ON_SET;
 }
 
 /* The configuration may be invalid. */
@@ -179,7 +179,8 @@ static void generate_config(struct twheel_config *config, struct rnd_state *rand
 	}
 	config->slots = slots[random_below(random, ARRAY_SIZE(slots))];
 	config->shards = random_below(random, 2) ? random_below(random, 5) : 0;
-	config->max_pending = random_below(random, 3) ? 0 : 1 + random_below(random, 6);
+	if (config->shards <= 1 && !random_below(random, 3))
+		config->max_pending = 1 + random_below(random, 6);
 }
 
 void model_generate(struct model_sequence *sequence, struct rnd_state *random, bool system,
@@ -250,9 +251,7 @@ static int print_init(char *line, const struct model_op *op)
 {
 	int n = 0;
 
-	if (op->flags & TWHEEL_TIMER_INLINE)
-		n += scnprintf(line + n, LINE - n, ", inline");
-	else if (op->more)
+	if (op->more)
 		n += scnprintf(line + n, LINE - n, ", takes %llu", op->more);
 	if (op->flags & TWHEEL_TIMER_CANCEL_ON_SET)
 		n += scnprintf(line + n, LINE - n, ", cancel on set");

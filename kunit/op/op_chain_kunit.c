@@ -90,7 +90,7 @@ static void long_chain_completes_on_bounded_stack(struct kunit *test)
 	for (config.clock = 0; config.clock <= TWHEEL_CLOCK_REALTIME; config.clock++) {
 		wheel = twheel_create(&config);
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
-		chain_init(test, wheel, 0);
+		chain_init(test, wheel, config.clock == TWHEEL_CLOCK_REALTIME ? TWHEEL_OP_WALL : 0);
 		KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
 		expect_chain(test);
 		/* Some callbacks were deferred to the reaper. */
@@ -172,13 +172,13 @@ static void step_does_not_lose_deferred_callback(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit", .clock = TWHEEL_CLOCK_REALTIME };
 	struct twheel *realtime = twheel_create(&config);
-	static struct twheel_timer busy;
+	static struct twheel_wall_timer busy;
 	unsigned int i, left, cancelled = 0;
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, realtime);
-	chain_init(test, realtime, TWHEEL_OP_CANCEL_ON_SET);
-	twheel_timer_init(&busy, realtime, sleep_a_second);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
+	chain_init(test, realtime, TWHEEL_OP_WALL | TWHEEL_OP_CANCEL_ON_SET);
+	twheel_wall_timer_init(&busy, realtime, sleep_a_second, 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy.timer, 0), 0);
 	vtime_sleep(SECOND / 2);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
 	left = atomic_read(&next_link);

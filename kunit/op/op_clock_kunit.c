@@ -63,7 +63,7 @@ static int add_at(struct kunit *test, struct probe *probe, struct twheel *wheel,
 	struct probe_keys *keys = probe_keys_new(test, key, 1);
 	const struct twheel_op_args args = {
 		.wheel		= wheel,
-		.flags		= flags,
+		.flags		= flags | (wheel == realtime ? TWHEEL_OP_WALL : 0),
 		.deadline	= deadline,
 		.condition	= key ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
 		.nr_keys	= key ? 1 : 0,
@@ -205,7 +205,7 @@ static void step_during_add_cancels(struct kunit *test)
 	struct probe *probe = probe_new_predicate(test);
 	const struct twheel_op_args args = {
 		.wheel		= realtime,
-		.flags		= TWHEEL_OP_CANCEL_ON_SET,
+		.flags		= TWHEEL_OP_WALL | TWHEEL_OP_CANCEL_ON_SET,
 		.deadline	= TWHEEL_NEVER,
 		.condition	= TWHEEL_COND_PREDICATE,
 	};

@@ -14,6 +14,7 @@ extern struct twheel *probe_wheel;
 extern struct twheel_purgatory *probe_purgatory;
 
 struct probe {
+	struct twheel_wall_part	part;		/* as in struct twheel_wall_op */
 	struct twheel_op	op;
 	const struct twheel_op_ops *ops;
 	struct twheel_watch	watch[TWHEEL_MAX_KEYS];

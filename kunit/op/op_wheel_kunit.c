@@ -40,20 +40,23 @@ static void unsuitable_wheel_is_refused(struct kunit *test)
 {
 	struct twheel *full = create_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100);
 	struct twheel *boottime = create_wheel(test, TWHEEL_CLOCK_BOOTTIME, 0);
+	struct twheel *realtime = create_wheel(test, TWHEEL_CLOCK_REALTIME, 0);
 	struct twheel_op_args args = { .deadline = TWHEEL_NEVER, .wheel = full };
 
 	expect_refused(test, &args, -EINVAL);
 	args.wheel = boottime;
 	args.flags = TWHEEL_OP_CANCEL_ON_SET;
 	expect_refused(test, &args, -EINVAL);
-	args.flags = TWHEEL_OP_MAY_SLEEP << 1;
+	args.flags = TWHEEL_OP_WALL;
 	expect_refused(test, &args, -EINVAL);
-	/* twheel_op_check() does not know the wheel of the purgatory. */
-	args.wheel = NULL;
-	args.flags = TWHEEL_OP_CANCEL_ON_SET;
-	expect_refused(test, &args, 0);
+	args.wheel = realtime;
+	args.flags = 0;
+	expect_refused(test, &args, -EINVAL);
+	args.flags = TWHEEL_OP_WALL << 1;
+	expect_refused(test, &args, -EINVAL);
 	twheel_destroy(full);
 	twheel_destroy(boottime);
+	twheel_destroy(realtime);
 }
 
 static void purgatory_on_limited_wheel_returns_einval(struct kunit *test)
@@ -65,26 +68,12 @@ static void purgatory_on_limited_wheel_returns_einval(struct kunit *test)
 	twheel_destroy(full);
 }
 
-static void cancel_on_set_works_with_purgatory_wheel(struct kunit *test)
+static void purgatory_on_realtime_wheel_returns_einval(struct kunit *test)
 {
 	struct twheel *realtime = create_wheel(test, TWHEEL_CLOCK_REALTIME, 0);
-	struct twheel *before = probe_wheel;
-	const struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .flags = TWHEEL_OP_CANCEL_ON_SET,
-	};
-	struct probe *probe = probe_new(test);
+	const struct twheel_purgatory_config config = { .wheel = realtime, .max_pending = 1 };
 
-	probe_wheel = realtime;
-	probe_limit(test, 1, 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_check(&args), 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
-	wall_clock_step(test, SECOND);
-	vtime_sleep(SECOND);
-	wall_clock_step(test, -(s64)SECOND);
-	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
-	KUNIT_EXPECT_EQ(test, probe->result.error, -ECANCELED);
-	probe_wheel = before;
-	probe_limit(test, MAX_PENDING, 0);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_purgatory_create(&config)), -EINVAL);
 	twheel_destroy(realtime);
 }
 
@@ -144,7 +133,7 @@ static void rearm_during_add_takes_effect(struct kunit *test)
 static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(unsuitable_wheel_is_refused),
 	KUNIT_CASE(purgatory_on_limited_wheel_returns_einval),
-	KUNIT_CASE(cancel_on_set_works_with_purgatory_wheel),
+	KUNIT_CASE(purgatory_on_realtime_wheel_returns_einval),
 	KUNIT_CASE(rearm_replaces_slack),
 	KUNIT_CASE(rearm_during_add_takes_effect),
 	{}

@@ -2,13 +2,13 @@
 /*
  * A consumer of twheel: a watchdog for steps that may hang.
  *
- * The timer is inline: the hard interrupt of the deadline calls the callback, even if the
- * reaper gets no CPU. It is on the stack of the task that runs the step.
+ * The timer is on the stack of the task that runs the step. The reaper calls the callback; a
+ * watchdog that must bite even if no thread gets a CPU would use an hrtimer.
  *
  * Loading the module runs the sample once and prints the result to the kernel log. Some
  * steps are short, some are long but make progress, and some hang until the watchdog bites.
- * The load fails with -EIO unless the watchdog bit once for each step that hung, in
- * interrupt context, and for no step before its deadline.
+ * The load fails with -EIO unless the watchdog bit once for each step that hung, and for no step
+ * before its deadline.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,10 +16,8 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/init.h>
-#include <linux/kconfig.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
-#include <linux/preempt.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/twheel.h>
@@ -33,35 +31,28 @@ struct watchdog {
 	struct twheel_timer	timer;
 	u64			deadline;
 	unsigned int		bites;
-	bool			in_hardirq;
 	u64			bitten_at;
 	struct completion	bitten;
 };
 
 static struct twheel *wheel;
 
-/*
- * Must neither sleep nor take a lock that is ever held with interrupts enabled. On
- * PREEMPT_RT, the reaper calls it.
- */
 static void watchdog_bite(struct twheel_timer *timer)
 {
 	struct watchdog *dog = container_of(timer, struct watchdog, timer);
 
 	dog->bites++;
 	dog->bitten_at = ktime_get_ns();
-	dog->in_hardirq = in_hardirq() || IS_ENABLED(CONFIG_PREEMPT_RT);
 	complete(&dog->bitten);
 }
 
-/* The first inline timer of a shard needs memory, so this may fail. */
 static int watchdog_start(struct watchdog *dog)
 {
 	int err;
 
 	init_completion(&dog->bitten);
 	dog->deadline = twheel_deadline(LIMIT_NS);
-	twheel_timer_init_onstack(&dog->timer, wheel, watchdog_bite, TWHEEL_TIMER_INLINE);
+	twheel_timer_init_onstack(&dog->timer, wheel, watchdog_bite);
 	err = twheel_timer_add(&dog->timer, dog->deadline);
 	if (err)
 		twheel_timer_destroy_onstack(&dog->timer);
@@ -104,7 +95,7 @@ static u64 step(struct watchdog *dog, unsigned int n)
 /* On a slow machine, the watchdog may bite although the step does not hang. */
 static bool bite_valid(const struct watchdog *dog)
 {
-	return dog->bites == 1 && dog->in_hardirq && dog->bitten_at >= dog->deadline;
+	return dog->bites == 1 && dog->bitten_at >= dog->deadline;
 }
 
 static int __init watchdog_init(void)

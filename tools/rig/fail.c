@@ -57,7 +57,7 @@ static void nothing(void)
 
 static int do_create(void)
 {
-	struct twheel_config config = { .name = "fail", .shards = 2, .max_pending = 10 };
+	struct twheel_config config = { .name = "fail", .shards = 1, .max_pending = 10 };
 
 	made = twheel_create(&config);
 	return PTR_ERR_OR_ZERO(made);

@@ -4,8 +4,6 @@
  *
  * A wheel keeps its levels. So each attempt has a new wheel, whose levels do not reach the
  * deadline. The call must succeed without further levels, and the timer must fire, and not early.
- * The exception is the first level for the inline timers of a shard, and thus for work. Without it
- * the call fails with -ENOMEM and has no effect, and it succeeds when it is repeated.
  */
 #include <linux/twheel.h>
 #include <rig/time.h>
@@ -86,7 +84,7 @@ CALL(op_rearm, min(twheel_op_rearm(&op, due, TWHEEL_REARM_ALWAYS), 0))
 
 /* Wheels */
 
-static void begin(unsigned int flags)
+static void begin(void)
 {
 	struct twheel_config config = {
 		.name = "levels", .tick_ns = TICK, .slots = 2, .shards = 1,
@@ -96,7 +94,7 @@ static void begin(unsigned int flags)
 	wheel = twheel_create(&config);
 	purgatory_config.wheel = wheel;
 	purgatory = twheel_purgatory_create(&purgatory_config);
-	twheel_timer_init_flags(&timer, wheel, timer_fires, flags);
+	twheel_timer_init(&timer, wheel, timer_fires);
 	twheel_work_init(&work, wheel, queue, work_fires);
 	twheel_op_init(&op, &ops);
 	fired_at = 0;
@@ -125,34 +123,25 @@ static const char *wait_for_fire(void)
 	return at < due ? "fires early" : NULL;
 }
 
-/* The result of the call, and of the same call with memory if it had no effect. */
-static const char *judge(int (*call)(void), int err, bool refused)
-{
-	if (err != (refused ? -ENOMEM : 0))
-		return refused ? "succeeds without a level" : "fails";
-	if (refused && call())
-		return "cannot be repeated";
-	return wait_for_fire();
-}
-
 /* One attempt, with the @nth allocation failing. Return: an error, or NULL. */
-static const char *attempt(unsigned int nth, bool is_inline, int (*before)(void),
-			   int (*call)(void), bool *was_made, bool *in_time)
+static const char *attempt(unsigned int nth, int (*before)(void), int (*call)(void),
+			   bool *was_made, bool *in_time)
 {
-	const char *wrong;
+	const char *wrong = NULL;
 	int err;
 
-	begin(is_inline ? TWHEEL_TIMER_INLINE : 0);
+	begin();
 	WARN_ON(before());
 	due = twheel_now(wheel) + DELAY;
 	*was_made = fail_nth(nth, call, &err);
 	*in_time = twheel_now(wheel) < due - DELAY / 2;
-	wrong = *in_time ? judge(call, err, is_inline && *was_made && nth == 1) : NULL;
+	if (*in_time)
+		wrong = err ? "fails" : wait_for_fire();
 	end();
 	return wrong;
 }
 
-static void test_level(const char *name, bool is_inline, int (*before)(void), int (*call)(void))
+static void test_level(const char *name, int (*before)(void), int (*call)(void))
 {
 	s64 allocated = allocated_at_rest();
 	bool was_made = true, in_time;
@@ -160,7 +149,7 @@ static void test_level(const char *name, bool is_inline, int (*before)(void), in
 	const char *wrong = NULL;
 
 	for (tries = 0; tries < MAX_ATTEMPTS && was_made && !wrong; tries++) {
-		wrong = attempt(nth + 1, is_inline, before, call, &was_made, &in_time);
+		wrong = attempt(nth + 1, before, call, &was_made, &in_time);
 		/* On a busy machine the deadline may be too near in the end. */
 		if (in_time)
 			nth += was_made;
@@ -174,8 +163,7 @@ static void test_level(const char *name, bool is_inline, int (*before)(void), in
 	verdict(name, wrong, nth);
 }
 
-#define TEST_LEVEL(before, call)	test_level(#call, false, do_##before, do_##call)
-#define TEST_INLINE(before, call)	test_level("inline " #call, true, do_##before, do_##call)
+#define TEST_LEVEL(before, call)	test_level(#call, do_##before, do_##call)
 
 void test_levels(void)
 {
@@ -185,9 +173,6 @@ void test_levels(void)
 	TEST_LEVEL(timer_add_never, timer_rearm_pending);
 	TEST_LEVEL(nothing_before, op_add);
 	TEST_LEVEL(op_add_never, op_rearm);
-	TEST_INLINE(nothing_before, timer_add);
-	TEST_INLINE(nothing_before, timer_rearm);
-	TEST_INLINE(timer_add_never, timer_rearm_pending);
-	TEST_INLINE(nothing_before, work_add);
+	TEST_LEVEL(nothing_before, work_add);
 	destroy_workqueue(queue);
 }

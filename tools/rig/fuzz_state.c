@@ -31,11 +31,12 @@ static s64 nr_levels(void)
 		struct twheel *wheel = twheel_system_clock(clock);
 
 		for (shard = 0; shard < wheel->nr_shards; shard++) {
-			struct twheel_shard *at = &wheel->shard[shard];
+			struct twheel_shard *at = twheel_shard(wheel, shard);
 			unsigned long flags;
 
 			spin_lock_irqsave(&at->lock, flags);
-			levels += at->base[TWHEEL_BASE_REAPER].queue.wheel.nr_levels;
+			if (!twheel_shard_is_wall(at))
+				levels += at->queue.wheel.nr_levels;
 			spin_unlock_irqrestore(&at->lock, flags);
 		}
 	}

@@ -39,7 +39,7 @@ struct round {
 static struct file *many, *neighbour;
 static struct twheel *wheel, *wall;
 static struct twheel_timer timer;
-static struct twheel_clock_timer watcher;
+static struct twheel_wall_timer watcher;
 static u64 ran;
 
 static void fn(struct twheel_timer *expired)
@@ -211,7 +211,7 @@ int main(void)
 	many = program_open("/dev/twheel");
 	neighbour = program_open("/dev/twheel");
 	twheel_timer_init(&timer, wheel, fn);
-	twheel_clock_timer_init(&watcher, wall, fn, 0);
+	twheel_wall_timer_init(&watcher, wall, fn, TWHEEL_TIMER_CANCEL_ON_SET);
 
 	quiet = measure(run_round, 1);
 	printf("isolation: ");

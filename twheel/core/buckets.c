@@ -9,9 +9,9 @@
  *	 level=1 slot=17 expires=350 timers=2
  *
  * A bucket has no counter, which each add and cancel would have to update: its nodes are counted
- * one by one, with the lock of the shard held for a chunk at a time. Counted nodes go to the tail
- * of their list, where new ones go, too. While timers come and go, the counts are of different
- * moments. @due must stay in order, so only a chunk of it is counted.
+ * one by one, with the lock of the shard held for a chunk at a time. Counted nodes move to a second
+ * list. While timers come and go, the counts are of different moments. Of the due timers only a
+ * chunk is counted.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -21,27 +21,35 @@
 #include <linux/spinlock.h>
 
 #include "shard.h"
-#include "step.h"
 #include "twheel.h"
 
-/* Count the nodes of a list, in any order. At most @max: the first one may have left the list. */
-static u64 list_count(struct twheel_shard *shard, struct list_head *list, u64 max)
+/*
+ * Count the nodes of a list by moving them to another one, and move them back if no node was added
+ * meanwhile: otherwise they are as good there. At most @max: timers may come as fast.
+ */
+static u64 list_count(struct twheel_shard *shard, struct hlist_head *list,
+		      struct hlist_head *counted, u64 max)
 	__must_hold(&shard->lock)
 {
-	const struct list_head *first = NULL;
-	struct list_head *entry;
+	struct hlist_node *entry;
 	u64 nr = 0;
 
-	while (nr < max && !list_empty(list) && list->next != first) {
-		entry = list->next;
-		list_move_tail(entry, list);
-		first = first ?: entry;
+	hlist_for_each(entry, counted)
+		if (++nr == TWHEEL_CHUNK)
+			break;
+	while (nr < max && !hlist_empty(list)) {
+		entry = list->first;
+		/* A timer stays pending: nothing looks at it without the lock but for that. */
+		__hlist_del(entry);
+		hlist_add_head(entry, counted);
 		if (++nr % TWHEEL_CHUNK)
 			continue;
 		spin_unlock_irq(&shard->lock);
 		cond_resched();
 		spin_lock_irq(&shard->lock);
 	}
+	if (hlist_empty(list))
+		hlist_move_list(counted, list);
 	return nr;
 }
 
@@ -54,7 +62,7 @@ static void bucket_show(struct seq_file *file, struct twheel_shard *shard, u64 p
 	spin_lock_irq(&shard->lock);
 	queued = !RB_EMPTY_NODE(&bucket->queued);
 	expires = bucket->expires;
-	nr = queued ? list_count(shard, &bucket->nodes, pending) : 0;
+	nr = queued ? list_count(shard, &bucket->nodes, &bucket->counted, pending) : 0;
 	spin_unlock_irq(&shard->lock);
 	if (queued)
 		seq_printf(file, " level=%u slot=%u expires=%llu timers=%llu\n",
@@ -69,37 +77,37 @@ static void tick_show(struct seq_file *file, const char *field, u64 tick)
 		seq_printf(file, " %s=%llu", field, tick);
 }
 
-/* @pending is the number of timers of the base. */
-static void queue_show(struct seq_file *file, struct twheel_shard *shard,
-		       struct twheel_queue *queue, u64 pending, bool is_inline, bool on_set)
+static void shard_show(struct seq_file *file, struct twheel_shard *shard)
 {
-	u64 now, next, armed, due = 0, never, cascaded;
+	struct twheel_queue *queue = &shard->queue;
 	struct twheel_wheel *wheel = &queue->wheel;
+	u64 now, next, armed, due = 0, never, cascaded, pending;
 	unsigned int level, slot, nr_levels;
-	struct list_head *entry;
+	struct hlist_node *entry;
 	bool asleep;
 
 	spin_lock_irq(&shard->lock);
+	pending = twheel_shard_pending(shard);
 	now = wheel->now;
 	next = twheel_queue_first(queue);
 	armed = shard->armed;
 	asleep = shard->asleep;
 	cascaded = queue->nr_cascaded;
 	nr_levels = wheel->nr_levels;
-	list_for_each(entry, &queue->due)
+	hlist_for_each(entry, &queue->due.nodes)
 		if (++due == TWHEEL_CHUNK)
 			break;
 	spin_unlock_irq(&shard->lock);
 
 	spin_lock_irq(&shard->lock);
-	never = list_count(shard, &queue->never, pending);
+	never = list_count(shard, &queue->never, &queue->never_counted, pending);
 	spin_unlock_irq(&shard->lock);
 
 	if (next == TWHEEL_TICK_NEVER && !due && !never)
 		return;
-	seq_printf(file, "base=%s on_set=%u clock=%s shard=%u tick_ns=%llu slots=%u levels=%u",
-		   is_inline ? "inline" : "reaper", on_set, twheel_clock_name(shard->clock),
-		   shard->number, shard->tick_ns, wheel->slots, nr_levels);
+	seq_printf(file, "base=reaper on_set=0 clock=%s shard=%u tick_ns=%llu slots=%u levels=%u",
+		   twheel_clock_name(shard->clock), shard->number, shard->tick_ns, wheel->slots,
+		   nr_levels);
 	seq_printf(file, " time=%llu now=%llu",
 		   twheel_tick_floor(shard, twheel_clock_ns(shard->clock)), now);
 	tick_show(file, "next", next);
@@ -113,24 +121,7 @@ static void queue_show(struct seq_file *file, struct twheel_shard *shard,
 				    slot);
 }
 
-static void shard_show(struct seq_file *file, struct twheel_shard *shard)
-{
-	struct twheel_base *base;
-	unsigned int i;
-	u64 pending;
-
-	for (i = 0; i < TWHEEL_BASES; i++) {
-		base = &shard->base[i];
-		/* Without the lock of the shard: of some moment. */
-		pending = READ_ONCE(base->queue.nr_nodes);
-		queue_show(file, shard, &base->queue, pending, i == TWHEEL_BASE_INLINE, false);
-		if (base->steps)
-			queue_show(file, shard, &base->steps->on_set, pending,
-				   i == TWHEEL_BASE_INLINE, true);
-	}
-}
-
-/* Print the buckets of all wheels. */
+/* Print the buckets of all wheels. The timers of CLOCK_REALTIME have none. */
 void twheel_buckets_show(struct seq_file *file)
 {
 	struct twheel *wheel;
@@ -138,8 +129,10 @@ void twheel_buckets_show(struct seq_file *file)
 
 	mutex_lock(&twheel_wheels_lock);
 	list_for_each_entry(wheel, &twheel_wheels, registered) {
+		if (wheel->clock == TWHEEL_CLOCK_REALTIME)
+			continue;
 		for (i = 0; i < wheel->nr_shards && !seq_has_overflowed(file); i++) {
-			shard_show(file, &wheel->shard[i]);
+			shard_show(file, twheel_shard(wheel, i));
 			cond_resched();
 		}
 	}

@@ -1,18 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Shards: two bases of timers with a lock, a clock and an alarm.
+ * Shards: timers with a lock, a clock, an alarm and a reaper.
  *
  * Here ticks meet the clock. A deadline is rounded up to a tick, and the clock is rounded
  * down, so that no timer fires early. A timer is late by less than one tick plus the time to
- * wake a thread.
+ * wake a thread. Timers of CLOCK_REALTIME have no ticks, see wall.c.
  *
- * The alarm of a shard of CLOCK_REALTIME uses this clock as well, so the kernel reprograms it
- * when the clock is set. The wheel does not follow by itself: after a step back, a deadline
- * between the clock and the wheel would seem to have passed. So each function that relies on
- * the tick of the wheel first calls twheel_shard_look(), see step.c.
+ * The alarm is an hrtimer that expires with the earliest bucket, or with the first timer of
+ * CLOCK_REALTIME. It is armed while the shard is asleep: an add that creates an earlier bucket
+ * reprograms it, and an add of a due timer asks for a turn of the reaper. A shard falls asleep, and
+ * its alarm is armed, with the lock held under which nothing was left to do.
+ *
+ * The alarm does a bounded part of the work: it expires buckets up to the first one with due
+ * timers, and wakes the reaper for these, or for nodes that are left to move. So timers that were
+ * cancelled wake no thread. On PREEMPT_RT it runs in the thread of softirqs, as other hrtimers.
  *
  * Nothing in a shard is bound to a CPU: the reaper runs anywhere, and the kernel moves the alarm
  * away from a CPU that goes offline.
+ *
+ *
+ * The shard of a timer
+ * --------------------
+ *
+ * A timer is protected by the lock of its shard. timer->shard_flags has the address of this
+ * shard, and is written with the lock held. To keep CPUs from contending for one lock, an add or
+ * re-arm moves the timer to the shard of the current CPU, unless the timer is running:
+ *
+ *	arming CPU			another CPU
+ *	----------			-----------
+ *	lock the old shard		read shard_flags: the old shard
+ *	trylock the local shard		lock the old shard
+ *	shard_flags = local shard	  (spins)
+ *	arm the timer
+ *	unlock both			read shard_flags: the local shard
+ *					unlock the old shard, retry
+ *
+ * The second lock is only tried, so shards need no lock order. If the local shard is locked,
+ * the timer stays where it is.
  */
 #include <linux/bug.h>
 #include <linux/jiffies.h>
@@ -26,7 +50,10 @@
 
 #include "../compat.h"
 #include "shard.h"
-#include "step.h"
+#include "twheel.h"
+
+/* The shard of the last timer that was locked on this CPU. Only compared with other shards. */
+DEFINE_PER_CPU(struct twheel_shard *, twheel_last_shard);
 
 /* The time at the beginning of a tick; KTIME_MAX if it is beyond. */
 u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick)
@@ -38,58 +65,42 @@ u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick)
 	return ns;
 }
 
-/* Arm the alarm: for tick 0 at once, for TWHEEL_TICK_NEVER not at all. */
-void twheel_shard_arm(struct twheel_shard *shard, u64 tick)
+/* The current tick; for CLOCK_REALTIME the time. */
+u64 twheel_shard_now(const struct twheel_shard *shard)
 {
-	shard->armed = tick;
-	if (tick != TWHEEL_TICK_NEVER)
-		hrtimer_start(&shard->alarm, ns_to_ktime(twheel_shard_time(shard, tick)),
-			      TWHEEL_ALARM_MODE);
+	u64 ns = twheel_clock_ns(shard->clock);
+
+	return twheel_shard_is_wall(shard) ? ns : twheel_tick_floor(shard, ns);
 }
 
-/* Whether the alarm is needed for the timers of a base. */
-static bool base_needs_alarm(const struct twheel_shard *shard, const struct twheel_base *base)
-{
-	return shard->asleep || base == &shard->base[TWHEEL_BASE_INLINE];
-}
-
-/* The next tick with work of a base; 0 if a step has left some. */
-u64 twheel_base_next(const struct twheel_base *base)
-{
-	u64 next = twheel_queue_next(&base->queue);
-
-	if (!base->queue.wheel.rewinds)
-		return next;
-	if (twheel_steps_busy(base->steps))
-		return 0;
-	return min(next, twheel_queue_next(&base->steps->on_set));
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_base_next);
-
-/* The tick for which the alarm is needed: 0 for at once, or TWHEEL_TICK_NEVER. */
+/* The next tick with work, for CLOCK_REALTIME the time; it may have passed. */
 u64 twheel_shard_next(const struct twheel_shard *shard)
 {
-	const struct twheel_base *base;
-	u64 next = TWHEEL_TICK_NEVER;
+	return twheel_shard_is_wall(shard) ? twheel_wall_next(&shard->wall) :
+					     twheel_queue_next(&shard->queue);
+}
 
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-		if (!base_needs_alarm(shard, base))
-			continue;
-		/* The current tick would be late if the clock were set back. */
-		if (twheel_queue_ready(&base->queue))
-			return 0;
-		next = min(next, twheel_base_next(base));
-	}
-	return next;
+/* Arm the alarm for a tick, for CLOCK_REALTIME a time, unless this is TWHEEL_TICK_NEVER. */
+static void shard_arm(struct twheel_shard *shard, u64 next)
+{
+	shard->armed = next;
+	if (next == TWHEEL_TICK_NEVER)
+		return;
+	if (!twheel_shard_is_wall(shard))
+		next = twheel_shard_time(shard, next);
+	hrtimer_start(&shard->alarm, ns_to_ktime(next), HRTIMER_MODE_ABS);
 }
 
 /* Arm the alarm unless it expires early enough. */
 void twheel_shard_arm_next(struct twheel_shard *shard)
 {
-	u64 next = twheel_shard_next(shard);
+	u64 next = twheel_shard_is_wall(shard) ? twheel_wall_first(&shard->wall) :
+						 twheel_queue_next(&shard->queue);
 
+	if (next > KTIME_MAX)
+		return;
 	if (next < shard->armed)
-		twheel_shard_arm(shard, next);
+		shard_arm(shard, next);
 }
 
 /* Wake the reaper, unless the shard has turns already. */
@@ -103,291 +114,171 @@ void twheel_shard_wake(struct twheel_shard *shard)
 	twheel_turn_ask(shard);
 }
 
-/* The clock was set, perhaps more than once. */
-static void shard_step(struct twheel_shard *shard, u32 generation, s64 offset, u64 now_ns)
+/* A timer was added that needs attention at @next, 0 for at once. */
+void twheel_shard_added(struct twheel_shard *shard, u64 next)
 {
-	struct twheel_passed passed;
-	unsigned int i;
+	lockdep_assert_held(&shard->lock);
+	if (!next)
+		twheel_shard_wake(shard);
+	else if (shard->asleep || twheel_shard_is_wall(shard))
+		shard_arm(shard, next);
+}
 
-	twheel_wall_passed(shard->generation, generation, &passed);
-	trace_twheel_clock_set(shard->number, offset - shard->offset);
-	shard->generation = generation;
-	shard->offset = offset;
-	/* A deadline passed by the step is not late. */
-	shard->stepped = twheel_tick_floor(shard, now_ns);
-	for (i = 0; i < TWHEEL_BASES; i++)
-		twheel_steps_begin(&shard->base[i], &passed, shard->stepped);
-	/*
-	 * An alarm that was armed for now, or for now and a gap, may be hours ahead after a step
-	 * back. While it is expiring it is not queued, and alarm_rearm() arms it.
-	 */
-	if (!shard->armed && hrtimer_is_queued(&shard->alarm))
-		twheel_shard_arm(shard, twheel_shard_next(shard));
+/*
+ * The hrtimer core reads the clock once for all timers of an interrupt. If CLOCK_REALTIME was set
+ * back since, it would take an alarm that is armed by the new time for expired, and call it again
+ * and again: the reaper arms it at the end of its turn. If more than a chunk is due, the alarm
+ * expires again after a gap.
+ */
+static void wall_alarm(struct twheel_shard *shard, u64 now)
+{
+	u64 next;
+
+	if (twheel_wall_alarm(shard, now) ||
+	    now < ktime_to_ns(hrtimer_get_expires(&shard->alarm)))
+		twheel_shard_wake(shard);
+	if (now < ktime_to_ns(hrtimer_get_expires(&shard->alarm)))
+		return;
+	next = twheel_wall_first(&shard->wall);
+	if (next <= KTIME_MAX)
+		shard_arm(shard, max(next, now + TWHEEL_ALARM_GAP_NS));
+}
+
+static void queue_alarm(struct twheel_shard *shard, u64 now)
+{
+	unsigned int budget = TWHEEL_CHUNK;
+	bool more;
+
+	/* The reaper arms it when the shard falls asleep. */
+	if (!shard->asleep)
+		return;
+	more = twheel_queue_advance(&shard->queue, now, &budget);
+	if (shard->queue.wheel.lacks_level || (more && !twheel_queue_is_emptied(&shard->queue)))
+		twheel_shard_wake(shard);
+	else if (more)
+		/* Further buckets that cancels have emptied: no reason to wake a thread. */
+		shard_arm(shard, now + 1);
 	else
 		twheel_shard_arm_next(shard);
 }
 
-/*
- * The tick at a time of CLOCK_MONOTONIC on a shard of CLOCK_REALTIME, with a check whether this was
- * set. The caller has read the time before the offset is read here, so the sum is never ahead of
- * CLOCK_REALTIME.
- */
-static u64 shard_tick_at(struct twheel_shard *shard, u64 monotonic_ns)
+enum hrtimer_restart twheel_shard_alarm(struct hrtimer *alarm)
 {
-	s64 offset;
-	u32 generation = twheel_wall_read(&offset);
-	u64 now_ns = monotonic_ns + offset;
+	struct twheel_shard *shard = container_of(alarm, struct twheel_shard, alarm);
+	unsigned long flags;
 
-	if (unlikely(generation != shard->generation) && shard->watching)
-		shard_step(shard, generation, offset, now_ns);
-	return twheel_tick_floor(shard, now_ns);
-}
-
-/* The current tick. If the clock was set, the wheels follow first. */
-u64 twheel_shard_look(struct twheel_shard *shard)
-{
-	lockdep_assert_held(&shard->lock);
-	if (shard->clock == TWHEEL_CLOCK_REALTIME)
-		return shard_tick_at(shard, ktime_get_ns());
-	return twheel_tick_floor(shard, twheel_clock_ns(shard->clock));
-}
-
-/*
- * CLOCK_REALTIME was set: check a shard of it now. After a step back alarm_rearm() leaves it to
- * this function to arm the alarm. This does a chunk of the work that the step has left, and the
- * reaper does the rest in its turns. Returns true if there is more.
- */
-bool twheel_shard_set(struct twheel_shard *shard)
-{
-	unsigned int i, budget = TWHEEL_CHUNK;
-	bool more = false;
-
-	spin_lock_irq(&shard->lock);
-	twheel_shard_look(shard);
-	for (i = 0; i < TWHEEL_BASES; i++)
-		more |= twheel_steps_run(&shard->base[i], &budget);
-	twheel_shard_arm_next(shard);
-	spin_unlock_irq(&shard->lock);
-	return more;
-}
-
-/* The first add to an idle shard of CLOCK_REALTIME: from now on the shard notices steps. */
-static noinline void shard_watch(struct twheel_shard *shard)
-{
-	struct twheel_base *base;
-	u64 now;
-
-	twheel_wall_get();
-	shard->watching = true;
-	/* As in shard_tick_at(). */
-	now = ktime_get_coarse_ns();
-	shard->generation = twheel_wall_read(&shard->offset);
-	now = twheel_tick_floor(shard, now + shard->offset);
-	/* The clock may have been set back meanwhile. */
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-		twheel_queue_rewind(&base->queue, now);
-		twheel_queue_rewind(&base->steps->on_set, now);
-	}
-}
-
-/* Remove buckets that cancels have emptied. Returns true if none is left. */
-static bool queue_clear(struct twheel_queue *queue, unsigned int *budget)
-{
-	struct twheel_node *node;
-
-	while (*budget && twheel_queue_empty_first(queue, TWHEEL_TICK_NEVER - 1, &node))
-		--*budget;
-	return twheel_queue_first(queue) == TWHEEL_TICK_NEVER;
-}
-
-/*
- * Whether a shard has no timer, no running callback and no bucket. The alarm of a bucket would not
- * know the time any more.
- */
-static bool shard_is_idle(struct twheel_shard *shard)
-{
-	unsigned int budget = TWHEEL_CHUNK;
-	struct twheel_base *base;
-
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
-		if (base->queue.nr_nodes || base->running || twheel_steps_busy(base->steps))
-			return false;
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
-		if (!queue_clear(&base->queue, &budget) ||
-		    !queue_clear(&base->steps->on_set, &budget))
-			return false;
-	/* It may be waiting for the lock. */
-	if (hrtimer_try_to_cancel(&shard->alarm) < 0)
-		return false;
+	spin_lock_irqsave(&shard->lock, flags);
 	shard->armed = TWHEEL_TICK_NEVER;
-	return true;
-}
-
-/* If a shard of CLOCK_REALTIME is idle, it need not notice steps. */
-void twheel_shard_unwatch(struct twheel_shard *shard)
-{
-	bool idle;
-
-	spin_lock_irq(&shard->lock);
-	idle = shard->watching && shard_is_idle(shard);
-	if (idle)
-		shard->watching = false;
-	spin_unlock_irq(&shard->lock);
-	if (idle)
-		twheel_wall_put();
+	if (twheel_shard_is_wall(shard))
+		wall_alarm(shard, twheel_shard_now(shard));
+	else
+		queue_alarm(shard, twheel_shard_now(shard));
+	spin_unlock_irqrestore(&shard->lock, flags);
+	return HRTIMER_NORESTART;
 }
 
 /*
- * Forward idle wheels before a timer is added. The coarse clock is cheap, and never ahead of
- * the clock.
+ * Forward an idle wheel before a timer is added. The coarse clock is cheap, and never ahead of the
+ * clock.
  */
 void twheel_shard_forward(struct twheel_shard *shard)
 {
-	unsigned int i;
 	u64 now;
 
 	lockdep_assert_held(&shard->lock);
 	shard->forwarded = jiffies;
-	if (shard->clock == TWHEEL_CLOCK_REALTIME) {
-		if (unlikely(!shard->watching))
-			shard_watch(shard);
-		now = shard_tick_at(shard, ktime_get_coarse_ns());
-	} else {
-		now = twheel_tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
-	}
-	for (i = 0; i < TWHEEL_BASES; i++) {
-		if (shard->base[i].steps)
-			twheel_steps_forward(&shard->base[i], now);
-		else
-			twheel_queue_forward(&shard->base[i].queue, now);
-	}
+	if (twheel_shard_is_wall(shard))
+		return;
+	if (shard->clock == TWHEEL_CLOCK_BOOTTIME)
+		now = ktime_to_ns(ktime_get_coarse_boottime());
+	else
+		now = ktime_get_coarse_ns();
+	twheel_queue_forward(&shard->queue, twheel_tick_floor(shard, now));
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
-struct twheel_wheel *__twheel_shard_wheel(struct twheel_shard *shard, unsigned int flags)
-{
-	struct twheel_base *base = twheel_shard_base(shard, flags);
-
-	if (base->steps && flags & TWHEEL_TIMER_CANCEL_ON_SET)
-		return &base->steps->on_set.wheel;
-	return &base->queue.wheel;
-}
-
 /*
- * A timer was added to a base that needs attention at tick @next. Wake the reaper if the timer is
- * due, and reprogram the alarm if the timer needs it earlier.
+ * Lock the shard of this CPU as well, to move a timer there from its own, which is locked. Return:
+ * this shard, or that of the timer.
  */
-void __twheel_shard_added(struct twheel_shard *shard, struct twheel_base *base, u64 next)
+struct twheel_shard *twheel_shard_lock_local(struct twheel_shard *shard,
+					     const struct twheel_timer *timer)
 {
+	struct twheel_shard *local = twheel_local_shard(shard->wheel);
+
 	lockdep_assert_held(&shard->lock);
-	if (next == base->queue.wheel.now && !twheel_base_is_inline(shard, base)) {
-		twheel_shard_wake(shard);
-		/* On PREEMPT_RT a turn under way ends after the running callback. */
-		if (base == &shard->base[TWHEEL_BASE_INLINE])
-			WRITE_ONCE(shard->alarmed, true);
-	} else if (next < shard->armed && base_needs_alarm(shard, base)) {
-		twheel_shard_arm(shard, next);
-	}
+	if (local == shard || shard->running == timer || !spin_trylock(&local->lock))
+		return shard;
+	/* Sparse does not count a lock that is only held in some cases. */
+	__release(&local->lock);
+	return local;
 }
-EXPORT_SYMBOL_IF_KUNIT(__twheel_shard_added);
 
 /*
- * Wait for the running callback of a base, if any. The lock of the shard is dropped meanwhile.
+ * Wait for the running callback of a shard, if any. The lock of the shard is dropped meanwhile.
  * With TWHEEL_WAITED_CANCEL in @waited, the timer cannot be armed until the callback returns.
- * Must not be called by a callback of the base.
+ * Must not be called by a callback of the shard.
  */
-void twheel_shard_wait(struct twheel_shard *shard, struct twheel_base *base, u8 waited)
+void twheel_shard_wait(struct twheel_shard *shard, u8 waited)
 {
-	u64 fired = base->fired;
+	u64 fired = shard->fired;
 
 	lockdep_assert_held(&shard->lock);
-	if (!base->running)
+	if (!shard->running)
 		return;
-	base->waited |= waited;
+	shard->waited |= waited;
 	if (waited & TWHEEL_WAITED_CANCEL)
 		shard->refuse |= TWHEEL_REFUSE_CANCEL;
-	wait_event_lock_irq(base->idle, !base->running || base->fired != fired, shard->lock);
+	wait_event_lock_irq(shard->idle, !shard->running || shard->fired != fired, shard->lock);
 }
 
-/* Slow path of twheel_shard_charge(). */
-bool __twheel_shard_charge(struct twheel_shard *shard)
+/* Count the lateness of @nr callbacks. */
+void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns)
 {
-	struct twheel_limit *limit = shard->limit;
-	s64 pending = atomic64_read(&limit->pending);
-
-	do {
-		if (pending >= limit->max)
-			return false;
-	} while (!atomic64_try_cmpxchg(&limit->pending, &pending, pending + 1));
-	return true;
+	lockdep_assert_held(&shard->lock);
+	shard->late_ns += nr * late_ns;
+	shard->late[min(fls64(late_ns >> 10), TWHEEL_LATE_BUCKETS - 1)] += nr;
+	shard->latest_ticks = max(shard->latest_ticks, twheel_tick_floor(shard, late_ns));
 }
 
-static void shard_destroy_bases(struct twheel_shard *shard)
+/* Memory of a shard; that of CLOCK_REALTIME has no wheel. */
+size_t twheel_shard_size(enum twheel_clock clock)
 {
-	struct twheel_base *base;
-
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-		twheel_steps_destroy(base);
-		twheel_queue_destroy(&base->queue);
-	}
-}
-
-/* A base of inline timers gets its first levels with its first timers. */
-static int shard_init_levels(struct twheel_shard *shard)
-{
-	struct twheel_base *base;
-	gfp_t gfp = GFP_KERNEL | shard->account;
-	int err;
-
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-		if (shard->clock != TWHEEL_CLOCK_REALTIME)
-			break;
-		err = twheel_steps_init(base, gfp);
-		if (err)
-			return err;
-	}
-	base = &shard->base[TWHEEL_BASE_REAPER];
-	err = twheel_wheel_add_level(&base->queue.wheel, gfp);
-	if (!err && base->steps)
-		err = twheel_wheel_add_level(&base->steps->on_set.wheel, gfp);
-	return err;
+	if (clock == TWHEEL_CLOCK_REALTIME)
+		return roundup(offsetofend(struct twheel_shard, wall), SMP_CACHE_BYTES);
+	return sizeof(struct twheel_shard);
 }
 
 /*
- * Initialise a shard that is zero except for @wheel, @limit, @account, @memcg, @reaper and @share,
- * with a complete configuration: 0 or -ENOMEM.
+ * Initialise a shard that is zero except for @wheel, @account, @memcg, @reaper and @share, with a
+ * complete configuration: 0 or -ENOMEM.
  */
 int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
 		      unsigned int number)
 {
-	unsigned int i;
-	u64 now;
-	int err;
-
 	spin_lock_init(&shard->lock);
+	init_waitqueue_head(&shard->idle);
 	INIT_LIST_HEAD(&shard->turn);
+	INIT_LIST_HEAD(&shard->watch);
 	shard->asleep = true;
 	shard->number = number;
 	shard->clock = config->clock;
 	shard->armed = TWHEEL_TICK_NEVER;
-	shard->generation = twheel_wall_read(&shard->offset);
-	twheel_hrtimer_setup(&shard->alarm, twheel_reaper_alarm, twheel_clock_id(config->clock),
-			     TWHEEL_ALARM_MODE);
+	shard->max_pending = config->max_pending;
+	if (config->max_pending)
+		shard->refuse = TWHEEL_REFUSE_LIMIT;
+	twheel_hrtimer_setup(&shard->alarm, twheel_shard_alarm, twheel_clock_id(config->clock),
+			     HRTIMER_MODE_ABS);
 	shard->tick_ns = config->tick_ns;
 	/* is_power_of_2() takes a long, which may be shorter. */
 	if (!(config->tick_ns & (config->tick_ns - 1)))
 		shard->tick_shift = ilog2(config->tick_ns);
-	shard->plain = shard->tick_shift && !shard->limit && config->clock != TWHEEL_CLOCK_REALTIME;
-
-	now = twheel_tick_floor(shard, twheel_clock_ns(config->clock));
-	for (i = 0; i < TWHEEL_BASES; i++) {
-		twheel_queue_init(&shard->base[i].queue, config->slots, config->tick_ns, now);
-		init_waitqueue_head(&shard->base[i].idle);
+	if (twheel_shard_is_wall(shard)) {
+		twheel_wall_init(&shard->wall);
+		return 0;
 	}
-	err = shard_init_levels(shard);
-	if (err)
-		shard_destroy_bases(shard);
-	return err;
+	twheel_queue_init(&shard->queue, config->slots, config->tick_ns, twheel_shard_now(shard));
+	return twheel_wheel_add_level(&shard->queue.wheel, GFP_KERNEL | shard->account);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 
@@ -400,8 +291,7 @@ void twheel_shard_stop(struct twheel_shard *shard)
 	twheel_turn_end(shard);
 	/* It asks in vain, and nobody arms it again. */
 	hrtimer_cancel(&shard->alarm);
-	if (shard->watching)
-		twheel_wall_put();
-	shard_destroy_bases(shard);
+	if (!twheel_shard_is_wall(shard))
+		twheel_queue_destroy(&shard->queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_stop);

@@ -19,7 +19,6 @@
 #include <linux/string.h>
 
 #include "shard.h"
-#include "step.h"
 #include "twheel.h"
 
 /* Counters of users' wheels that were destroyed, by clock. Protected by twheel_wheels_lock. */
@@ -28,18 +27,14 @@ static struct twheel_stats retired[TWHEEL_CLOCK_REALTIME + 1];
 /* Add the counters of a shard to @stats. */
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 {
-	const struct twheel_base *base;
 	unsigned long flags;
 	unsigned int i;
 
 	spin_lock_irqsave(&shard->lock, flags);
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-		stats->pending += base->queue.nr_nodes;
-		stats->fired += base->fired;
-		stats->cascaded += base->queue.nr_cascaded;
-		if (base->steps)
-			stats->cascaded += base->steps->on_set.nr_cascaded;
-	}
+	stats->pending += twheel_shard_pending(shard);
+	stats->fired += shard->fired;
+	if (!twheel_shard_is_wall(shard))
+		stats->cascaded += shard->queue.nr_cascaded;
 	stats->added += shard->added;
 	stats->rearmed += shard->rearmed;
 	stats->cancelled += shard->cancelled;
@@ -58,7 +53,7 @@ static void wheel_stats(struct twheel *wheel, struct twheel_stats *stats)
 	unsigned int i;
 
 	for (i = 0; i < wheel->nr_shards; i++)
-		twheel_shard_stats(&wheel->shard[i], stats);
+		twheel_shard_stats(twheel_shard(wheel, i), stats);
 }
 
 /**
@@ -76,13 +71,13 @@ void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 EXPORT_SYMBOL_GPL(twheel_get_stats);
 
 /* Number of wake-ups of the reapers. Takes no lock. */
-u64 twheel_wakeups(const struct twheel *wheel)
+u64 twheel_wakeups(struct twheel *wheel)
 {
 	unsigned int i;
 	u64 nr = 0;
 
 	for (i = 0; i < wheel->nr_shards; i++)
-		nr += READ_ONCE(wheel->shard[i].wakeups);
+		nr += READ_ONCE(twheel_shard(wheel, i)->wakeups);
 	return nr;
 }
 
@@ -91,7 +86,7 @@ void twheel_stats_retire(struct twheel *wheel)
 {
 	lockdep_assert_held(&twheel_wheels_lock);
 	if (wheel->users)
-		wheel_stats(wheel, &retired[wheel->shard[0].clock]);
+		wheel_stats(wheel, &retired[wheel->clock]);
 }
 
 const char *twheel_clock_name(enum twheel_clock clock)
@@ -136,7 +131,7 @@ static void users_show(struct seq_file *file, enum twheel_clock clock)
 
 	lockdep_assert_held(&twheel_wheels_lock);
 	list_for_each_entry(wheel, &twheel_wheels, registered) {
-		if (wheel->users && wheel->shard[0].clock == clock)
+		if (wheel->users && wheel->clock == clock)
 			wheel_stats(wheel, &stats);
 		cond_resched();
 	}
@@ -157,7 +152,7 @@ void twheel_wheels_show(struct seq_file *file)
 		if (wheel->users)
 			continue;
 		twheel_get_stats(wheel, &stats);
-		line_show(file, wheel->shard[0].clock, &stats, wheel->name);
+		line_show(file, wheel->clock, &stats, wheel->name);
 	}
 	mutex_unlock(&twheel_wheels_lock);
 }

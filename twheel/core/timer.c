@@ -6,16 +6,15 @@
  * Overview
  * --------
  *
- * A timer is on one shard of its wheel. The reaper of the shard runs its callback, or the
- * alarm if the timer is inline (reaper.c). Operations use the same API as other modules.
- * Work (work.c) is built on it.
+ * A timer is on one shard of its wheel, see shard.c. The reaper of the shard runs its callback
+ * (reaper.c). Operations use the same functions as other modules. Work (work.c) is built on them.
  *
  *
  * States
  * ------
  *
  * A timer is pending from the add until it is cancelled or its callback is about to run. It
- * is running while ->running of its base points to it. A callback that adds its own timer
+ * is running while ->running of its shard points to it. A callback that adds its own timer
  * again makes it pending and running at the same time.
  *
  *	state of the timer	cancel		cancel_sync, shutdown_sync
@@ -26,23 +25,25 @@
  *	pending and running	1		waits, 0
  *
  * While cancel_sync waits, adds of the timer fail: a callback that arms its own timer for the past
- * again and again would keep it waiting.
+ * again and again would keep it waiting. A callback that would wait for itself gets a warning and
+ * -EDEADLK.
  *
- * A callback that would wait for itself gets a warning and -EDEADLK.
  *
+ * Later deadlines
+ * ---------------
  *
- * Locking
- * -------
- *
- * A timer is protected by the lock of its shard. timer->shard_flags has the address of this
- * shard, and is written with the lock held. If the timer moves to another shard, both locks
- * are held. So twheel_timer_lock() reads the shard, locks it, and checks that the timer has
- * not moved in between. An add or re-arm may move it, see arm.c.
+ * Heartbeats and idle timeouts are re-armed to later deadlines all the time. If such a timer is
+ * on the local shard, it usually stays in its bucket with the new deadline, see node_stays().
+ * The bucket expires before that, and then the timer moves to the bucket of its tick, as other
+ * timers on its level do.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
 #include <linux/export.h>
+#include <linux/jiffies.h>
 #include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -56,9 +57,6 @@
 
 /* Keep timers small: there may be millions. */
 static_assert(sizeof(struct twheel_timer) <= 5 * sizeof(u64));
-
-/* The shard of the last timer that was locked on this CPU. Only compared with other shards. */
-DEFINE_PER_CPU(struct twheel_shard *, twheel_last_shard);
 
 static u64 deadline_after(u64 now, u64 delay_ns)
 {
@@ -102,14 +100,13 @@ u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns)
 EXPORT_SYMBOL_GPL(twheel_deadline_on);
 
 /**
- * twheel_timer_init_flags - initialise a timer
+ * twheel_timer_init - initialise a timer
  * @timer: the timer, neither pending nor running
- * @wheel: its wheel, such as twheel_system()
- * @fn: callback, called without locks each time the timer fires. The reaper calls it in
- *	process context; with TWHEEL_TIMER_INLINE the hard interrupt of the deadline does. It
- *	may add, re-arm and cancel any timer, and may free its own. It must be short, since
+ * @wheel: its wheel, such as twheel_system(); not of TWHEEL_CLOCK_REALTIME, whose timers are
+ *	&struct twheel_wall_timer
+ * @fn: callback, called without locks by the reaper, in process context, each time the timer fires.
+ *	It may add, re-arm and cancel any timer, and may free its own. It must be short, since
  *	it delays the other timers of the shard; see twheel_work_init() for long callbacks.
- * @flags: TWHEEL_TIMER_INLINE or 0
  *
  * A running timer is known by its address only. If a callback frees its timer, and the memory
  * is reused for a timer before the callback has returned, the new timer counts as running.
@@ -118,37 +115,42 @@ EXPORT_SYMBOL_GPL(twheel_deadline_on);
  *
  * Context: any.
  */
-void twheel_timer_init_flags(struct twheel_timer *timer, struct twheel *wheel,
-			     void (*fn)(struct twheel_timer *timer), unsigned int flags)
+void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+		       void (*fn)(struct twheel_timer *timer))
 {
-	WARN_ON_ONCE(flags & ~TWHEEL_TIMER_INLINE);
-	__twheel_timer_init(timer, wheel, fn, flags & TWHEEL_TIMER_INLINE);
+	__twheel_timer_init(timer, wheel, fn, 0);
+	/* Calls fail with -EINVAL. */
+	if (WARN_ON_ONCE(wheel->clock == TWHEEL_CLOCK_REALTIME))
+		timer->shard_flags = 0;
 }
-EXPORT_SYMBOL_GPL(twheel_timer_init_flags);
+EXPORT_SYMBOL_GPL(twheel_timer_init);
 
 /**
- * twheel_clock_timer_init - initialise a timer that a change of the clock cancels
+ * twheel_wall_timer_init - initialise a timer of CLOCK_REALTIME
  * @timer: the timer, neither pending nor running
- * @wheel: its wheel, of TWHEEL_CLOCK_REALTIME; on another wheel it is an ordinary timer
- * @fn: callback, see twheel_timer_init_flags()
- * @flags: TWHEEL_TIMER_INLINE or 0
+ * @wheel: its wheel; on one of another clock it is an ordinary timer
+ * @fn: callback, see twheel_timer_init()
+ * @flags: TWHEEL_TIMER_CANCEL_ON_SET or 0
  *
- * The other functions take &timer->timer. Each change of the clock, even one that is undone at
- * once, cancels the pending timer: its callback is called at once, also if it has no deadline,
- * and twheel_timer_error() returns -ECANCELED. If its deadline had passed by the old time,
- * twheel_timer_error() returns 0. A resume from suspend counts as a change, as with timerfd.
- * Until its callback has been called, a re-arm fails with -ECANCELED.
+ * The other functions take &timer->timer. The timer follows the clock when this is set, in both
+ * directions, as timerfd does: it fires when the clock reads its deadline. Only what the kernel has
+ * found due already fires in any case.
+ *
+ * With TWHEEL_TIMER_CANCEL_ON_SET each change of the clock, even one that is undone at once,
+ * cancels the pending timer: its callback is called at once, also if it has no deadline, and
+ * twheel_timer_error() returns -ECANCELED. A resume from suspend counts as a change, as with
+ * timerfd, and so does another source of the clock or another offset of TAI. Until its callback has
+ * been called, a re-arm fails with -ECANCELED.
  *
  * Context: any.
  */
-void twheel_clock_timer_init(struct twheel_clock_timer *timer, struct twheel *wheel,
-			     void (*fn)(struct twheel_timer *timer), unsigned int flags)
+void twheel_wall_timer_init(struct twheel_wall_timer *timer, struct twheel *wheel,
+			    void (*fn)(struct twheel_timer *timer), unsigned int flags)
 {
-	WARN_ON_ONCE(flags & ~TWHEEL_TIMER_INLINE);
-	__twheel_timer_init(&timer->timer, wheel, fn,
-			    (flags & TWHEEL_TIMER_INLINE) | TWHEEL_TIMER_CANCEL_ON_SET);
+	WARN_ON_ONCE(flags & ~TWHEEL_TIMER_CANCEL_ON_SET);
+	__twheel_timer_init(&timer->timer, wheel, fn, flags & TWHEEL_TIMER_CANCEL_ON_SET);
 }
-EXPORT_SYMBOL_GPL(twheel_clock_timer_init);
+EXPORT_SYMBOL_GPL(twheel_wall_timer_init);
 
 /* Returns true for a zeroed timer, with a warning. Debugobjects detects other cases. */
 bool twheel_timer_is_zeroed(const struct twheel_timer *timer)
@@ -161,8 +163,8 @@ bool twheel_timer_is_zeroed(const struct twheel_timer *timer)
  * @timer: the timer, initialised
  *
  * Context: as twheel_timer_add().
- * Return: time in ns until the tick at which it expires, 0 if this has passed; TWHEEL_NEVER
- * if it is not pending or never expires.
+ * Return: time in ns until the tick at which it expires, for CLOCK_REALTIME until its deadline; 0
+ * if this has passed; TWHEEL_NEVER if it is not pending or never expires.
  */
 u64 twheel_timer_remaining(struct twheel_timer *timer)
 {
@@ -174,7 +176,9 @@ u64 twheel_timer_remaining(struct twheel_timer *timer)
 		return TWHEEL_NEVER;
 	shard = twheel_timer_lock(timer, &flags);
 	if (twheel_timer_pending(timer) && timer->node.expires <= KTIME_MAX) {
-		when = twheel_shard_time(shard, twheel_shard_tick(shard, timer->node.expires));
+		when = timer->node.expires;
+		if (!twheel_shard_is_wall(shard))
+			when = twheel_shard_time(shard, twheel_shard_tick(shard, when));
 		now = twheel_clock_ns(shard->clock);
 		remaining = when > now ? when - now : 0;
 	}
@@ -183,20 +187,297 @@ u64 twheel_timer_remaining(struct twheel_timer *timer)
 }
 EXPORT_SYMBOL_GPL(twheel_timer_remaining);
 
-/* Cancel a timer of a base. Returns true if it was pending. It may be running in either case. */
-static inline bool timer_stop(struct twheel_shard *shard, struct twheel_base *base,
-			      struct twheel_timer *timer)
+/*
+ * Whether a pending node stays in its bucket when its timer is re-armed to a later deadline: the
+ * bucket expires before that, and then the node is placed by its new tick. This does not hold
+ *
+ * - on level 0, where a bucket expires as a whole, unless it is mixed. A node there has a tick
+ *   less than a turn ahead: it had when it was placed there, and it does not stay with a later
+ *   one.
+ * - beyond the reach of the levels, which the caller has checked; with memory they are extended
+ *
+ * The wheel may not have been forwarded: the node was placed by an earlier tick of the wheel, and
+ * the reach is longer from a later one.
+ */
+static __always_inline bool node_stays(const struct twheel_shard *shard,
+				       const struct twheel_node *node, u64 deadline)
 {
-	lockdep_assert_held(&shard->lock);
-	if (!twheel_timer_pending(timer))
+	const struct twheel_wheel *wheel = &shard->queue.wheel;
+
+	return deadline >= node->expires &&
+	       node->expires > (wheel->now + wheel->slots - 1) * shard->tick_ns;
+}
+
+/* Whether the levels surely suffice for a tick; never for CLOCK_REALTIME. */
+static __always_inline bool shard_is_near(const struct twheel_shard *shard, u64 tick)
+{
+	const struct twheel_wheel *wheel = &shard->queue.wheel;
+
+	return likely(!twheel_shard_is_wall(shard)) && likely(tick - wheel->now < wheel->reach);
+}
+
+/*
+ * The tick for a deadline with slack: the last start of a slot within the slack, on the
+ * highest level possible. Timers with this tick share a bucket and fire when it expires.
+ */
+static u64 tick_with_slack(const struct twheel_shard *shard, u64 tick, u64 slack_ns)
+{
+	u64 slack, last, span = 1, slots = shard->wheel->slots;
+
+	slack = div64_u64(slack_ns, shard->tick_ns);
+	if (check_add_overflow(tick, slack, &last))
+		return tick;
+	while (slack >= slots) {
+		slack = div64_u64(slack, slots);
+		span *= slots;
+	}
+	return div64_u64(last, span) * span;
+}
+
+/* The time at which a timer with slack expires, and its tick. */
+static u64 shard_slack(const struct twheel_shard *shard, u64 deadline, u64 slack_ns, u64 *tick)
+{
+	u64 expires;
+
+	if (*tick == TWHEEL_TICK_NEVER)
+		return deadline;
+	if (slack_ns == TWHEEL_SLACK_COARSE)
+		slack_ns = max_t(s64, 0, deadline - twheel_clock_ns(shard->clock)) / 8;
+	*tick = tick_with_slack(shard, *tick, slack_ns);
+	expires = twheel_shard_time(shard, *tick);
+	/* CLOCK_REALTIME has no ticks: the next one may be too late. */
+	return twheel_shard_is_wall(shard) && expires - deadline > slack_ns ? deadline : expires;
+}
+
+/*
+ * Add a level, unless another CPU did so meanwhile. Return: false if out of memory. A level of many
+ * slots takes several pages, and no reserves for them.
+ */
+static noinline bool shard_add_level(struct twheel_shard *shard, u64 tick)
+{
+	struct twheel_wheel *wheel = &shard->queue.wheel;
+	struct twheel_level *level;
+	unsigned long flags;
+	gfp_t gfp;
+
+	gfp = wheel->slots * sizeof(struct twheel_bucket) <= PAGE_SIZE ? GFP_ATOMIC : GFP_NOWAIT;
+	level = twheel_level_alloc(wheel, gfp | __GFP_NOWARN | shard->account);
+	if (!level)
 		return false;
-	twheel_queue_del(&base->queue, &timer->node);
-	twheel_debug_deactivate(timer);
-	twheel_shard_uncharge(shard);
-	trace_twheel_timer_cancel(timer, shard->number);
-	shard->cancelled++;
+	spin_lock_irqsave(&shard->lock, flags);
+	if (!twheel_wheel_reaches(wheel, tick) && twheel_wheel_grow(wheel, level))
+		level = NULL;
+	spin_unlock_irqrestore(&shard->lock, flags);
+	twheel_level_free(level);
 	return true;
 }
+
+/* Whether a timer needs no further level for a tick that is not near. */
+static noinline bool shard_reaches(const struct twheel_shard *shard, u64 tick)
+{
+	return twheel_shard_is_wall(shard) || tick == TWHEEL_TICK_NEVER ||
+	       twheel_wheel_reaches(&shard->queue.wheel, tick);
+}
+
+/* Why a timer cannot be armed, or 0. */
+static noinline int shard_refuses(struct twheel_shard *shard, const struct twheel_timer *timer)
+{
+	if (!timer->fn || shard->refuse & TWHEEL_REFUSE_STOPPED ||
+	    (shard->running == timer && shard->waited & TWHEEL_WAITED_CANCEL))
+		return -ESHUTDOWN;
+	if (!(shard->refuse & TWHEEL_REFUSE_LIMIT) || twheel_timer_pending(timer) ||
+	    twheel_shard_pending(shard) < shard->max_pending)
+		return 0;
+	shard->rejected++;
+	return -ENOSPC;
+}
+
+/* Internal mode: add a timer that is not pending. */
+#define ARM_ADD		UINT_MAX
+
+/* Whether a mode does not exclude a change, by exact deadlines. */
+static bool mode_applies(const struct twheel_timer *timer, u64 expires, unsigned int mode)
+{
+	bool pending = twheel_timer_pending(timer);
+
+	switch (mode) {
+	case TWHEEL_REARM_ALWAYS:
+		return true;
+	case TWHEEL_REARM_IF_PENDING:
+		return pending;
+	case TWHEEL_REARM_IF_EARLIER:
+		return !pending || expires < timer->node.expires;
+	case TWHEEL_REARM_IF_LATER:
+		return !pending || expires > timer->node.expires;
+	}
+	WARN_ON_ONCE(1);
+	return false;
+}
+
+/*
+ * Arm a timer, with its shard locked and perhaps also the local one, to which it moves. Return: as
+ * twheel_timer_rearm(); 0 for an add.
+ */
+static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct twheel_shard *shard,
+					    struct twheel_shard *local, u64 expires, u64 tick,
+					    bool near, unsigned int mode)
+{
+	bool pending = twheel_timer_pending(timer);
+	int err;
+
+	if (mode == ARM_ADD ? pending : !mode_applies(timer, expires, mode))
+		return mode == ARM_ADD ? -EBUSY : 0;
+	if (unlikely(local->refuse || !timer->fn)) {
+		err = shard_refuses(local, timer);
+		if (err)
+			return err;
+	}
+	if (pending) {
+		if (near && local == shard && node_stays(shard, &timer->node, expires)) {
+			timer->node.expires = expires;
+			trace_twheel_timer_stay(timer, shard->number);
+			shard->rearmed++;
+			return 1;
+		}
+		if (unlikely(twheel_shard_is_wall(shard)) && twheel_wall_was_set(timer))
+			return -ECANCELED;
+		twheel_timer_detach(shard, timer);
+		/* It counts as added on the shard where it will end. */
+		shard->added--;
+		local->rearmed++;
+	}
+	local->added++;
+	if (unlikely(local != shard))
+		WRITE_ONCE(timer->shard_flags, (unsigned long)local | twheel_timer_flags(timer));
+	twheel_timer_enqueue(local, timer, expires, tick);
+	if (mode == ARM_ADD)
+		return 0;
+	return pending ? 1 : 2;
+}
+
+static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns, unsigned int mode);
+
+/*
+ * Add or re-arm a timer. If the wheel needs another level, it is allocated without the lock.
+ * Without memory, the timer stays on its shard, and goes to the last slot of the top level if this
+ * shard needs a level, too; see wheel.c.
+ *
+ * This is inlined three times. The two copies for a @simple add and re-arm, without slack, leave
+ * timers of other shards, of CLOCK_REALTIME and beyond the levels to the third one: 25 instructions
+ * less for a re-arm.
+ */
+static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u64 slack_ns,
+				     unsigned int mode, bool simple)
+{
+	struct twheel_shard *shard = twheel_timer_predict_shard(timer), *local;
+	unsigned long flags, kernel_tick;
+	bool grown = true, near, reaches;
+	u64 tick;
+	int ret;
+
+	twheel_debug_assert_init(timer);
+	if (unlikely(!shard)) {
+		twheel_timer_is_zeroed(timer);
+		return -EINVAL;
+	}
+	/* Any shard of the wheel will do for the tick. */
+	tick = twheel_shard_tick(shard, expires);
+	if (!simple && slack_ns)
+		expires = shard_slack(shard, expires, slack_ns, &tick);
+	if (simple && unlikely(shard->number != raw_smp_processor_id()))
+		return timer_arm_any(timer, expires, 0, mode);
+	for (;;) {
+		shard = twheel_timer_lock_from(shard, timer, &flags);
+		local = shard;
+		if (!simple && shard->number != raw_smp_processor_id() && grown)
+			local = twheel_shard_lock_local(shard, timer);
+		kernel_tick = jiffies;
+		if (unlikely(local->forwarded != kernel_tick))
+			twheel_shard_forward(local);
+		near = shard_is_near(local, tick);
+		if (simple && unlikely(!near)) {
+			spin_unlock_irqrestore(&shard->lock, flags);
+			return timer_arm_any(timer, expires, 0, mode);
+		}
+		reaches = near || shard_reaches(local, tick) || !grown;
+		if (likely(reaches))
+			ret = timer_arm_locked(timer, shard, local, expires, tick, near, mode);
+		if (!simple && local != shard) {
+			__acquire(&shard->lock);
+			spin_unlock(&shard->lock);
+		}
+		spin_unlock_irqrestore(&local->lock, flags);
+		if (likely(reaches))
+			return ret;
+		grown = shard_add_level(local, tick);
+		shard = twheel_timer_shard(timer);
+	}
+}
+
+static noinline int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+				  unsigned int mode)
+{
+	return timer_arm(timer, deadline, slack_ns, mode, false);
+}
+
+/**
+ * twheel_timer_add_slack - add a timer with a tolerance
+ * @timer: the timer, initialised
+ * @deadline: in ns by the clock of the wheel, see twheel_deadline(). A deadline that has
+ *	passed fires at once; one after 2^63 - 1 never fires.
+ * @slack_ns: tolerance in ns, in addition to a tick; TWHEEL_SLACK_COARSE for an eighth of the
+ *	remaining time. The timer is never early.
+ *
+ * With slack, timers share wake-ups, and most of them stay in their first bucket until they
+ * fire.
+ *
+ * Context: any except NMI, without locks that a wake-up takes; on PREEMPT_RT neither hard
+ * interrupt context nor under a raw spinlock.
+ * Return:
+ * * %0          - the timer is pending
+ * * %-EBUSY     - it was pending: use twheel_timer_rearm()
+ * * %-ESHUTDOWN - it was shut down, the wheel has been stopped, or twheel_timer_cancel_sync() is
+ *   waiting for its callback
+ * * %-ENOSPC    - the wheel has reached its limit on pending timers
+ * * %-EINVAL    - it was not initialised; with a warning
+ */
+int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
+{
+	if (unlikely(slack_ns))
+		return timer_arm_any(timer, deadline, slack_ns, ARM_ADD);
+	return timer_arm(timer, deadline, 0, ARM_ADD, true);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
+
+/**
+ * twheel_timer_rearm_slack - change the deadline of a timer
+ * @timer: the timer, initialised
+ * @deadline: as for twheel_timer_add_slack()
+ * @slack_ns: likewise
+ * @mode: condition for the change, and whether a timer that is not pending is armed
+ *
+ * Like twheel_op_rearm(), this returns a positive value if the new deadline is in effect. A
+ * caller that holds a reference for a pending timer takes one if the result is 2.
+ *
+ * Context: as twheel_timer_add_slack().
+ * Return:
+ * * %1          - it was pending and has been moved
+ * * %2          - it was not pending and has been armed
+ * * %0          - @mode excluded the change
+ * * %-ECANCELED - a change of the clock has cancelled it, see twheel_wall_timer_init(): its
+ *   callback has not been called yet, and will be
+ * * %-ESHUTDOWN - as for twheel_timer_add_slack()
+ * * %-ENOSPC    - it was not pending, and the wheel has reached its limit on pending timers
+ * * %-EINVAL    - it was not initialised; with a warning
+ */
+int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+			     enum twheel_rearm mode)
+{
+	if (unlikely(slack_ns || mode != TWHEEL_REARM_ALWAYS))
+		return timer_arm_any(timer, deadline, slack_ns, mode);
+	return timer_arm(timer, deadline, 0, TWHEEL_REARM_ALWAYS, true);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
 
 /**
  * twheel_timer_cancel - cancel a timer
@@ -219,16 +500,14 @@ static inline bool timer_stop(struct twheel_shard *shard, struct twheel_base *ba
 int twheel_timer_cancel(struct twheel_timer *timer)
 {
 	struct twheel_shard *shard;
-	struct twheel_base *base;
 	unsigned long flags;
 	bool won, running;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
 	shard = twheel_timer_lock(timer, &flags);
-	base = twheel_timer_base(shard, timer);
-	won = timer_stop(shard, base, timer);
-	running = base->running == timer;
+	won = twheel_timer_remove(shard, timer);
+	running = shard->running == timer;
 	spin_unlock_irqrestore(&shard->lock, flags);
 	if (won)
 		return running;
@@ -236,11 +515,10 @@ int twheel_timer_cancel(struct twheel_timer *timer)
 }
 EXPORT_SYMBOL_GPL(twheel_timer_cancel);
 
-/* Whether the caller may be the running callback of a base. */
-static bool waits_for_itself(const struct twheel_shard *shard, const struct twheel_base *base)
+/* Whether the caller may be the running callback of a shard. */
+static bool waits_for_itself(const struct twheel_shard *shard)
 {
-	return in_interrupt() ||
-	       (shard->reaper->task == current && !twheel_base_is_inline(shard, base));
+	return in_interrupt() || shard->reaper->task == current;
 }
 
 /* Let lockdep know that the caller may wait for the callback of a timer. */
@@ -253,8 +531,8 @@ static void timer_may_wait(struct twheel_timer *timer)
 		return;
 	shard = twheel_timer_lock(timer, &flags);
 	/* The callback itself gets -EDEADLK. */
-	if (timer->fn && !waits_for_itself(shard, twheel_timer_base(shard, timer)))
-		class = twheel_timer_class(timer);
+	if (!waits_for_itself(shard))
+		class = (unsigned long)timer->fn;
 	spin_unlock_irqrestore(&shard->lock, flags);
 	if (class)
 		twheel_callback_wait(class);
@@ -267,7 +545,6 @@ static void timer_may_wait(struct twheel_timer *timer)
 static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 {
 	struct twheel_shard *shard;
-	struct twheel_base *base;
 	unsigned long flags;
 	bool won = false;
 
@@ -276,19 +553,18 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 	timer_may_wait(timer);
 	for (;;) {
 		shard = twheel_timer_lock(timer, &flags);
-		base = twheel_timer_base(shard, timer);
 		if (shutdown)
 			timer->fn = NULL;
-		won |= timer_stop(shard, base, timer);
-		if (base->running != timer) {
+		won |= twheel_timer_remove(shard, timer);
+		if (shard->running != timer) {
 			spin_unlock_irqrestore(&shard->lock, flags);
 			return won ? 0 : -EALREADY;
 		}
-		if (WARN_ON_ONCE(waits_for_itself(shard, base))) {
+		if (WARN_ON_ONCE(waits_for_itself(shard))) {
 			spin_unlock_irqrestore(&shard->lock, flags);
 			return -EDEADLK;
 		}
-		twheel_shard_wait(shard, base, TWHEEL_WAITED | TWHEEL_WAITED_CANCEL);
+		twheel_shard_wait(shard, TWHEEL_WAITED | TWHEEL_WAITED_CANCEL);
 		spin_unlock_irqrestore(&shard->lock, flags);
 	}
 }
@@ -362,28 +638,19 @@ void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
-/* Whether a reaper runs a callback of a shard. The caller is the reaper of the shard. */
-static bool shard_runs_function(const struct twheel_shard *shard)
-{
-	const struct twheel_base *base;
-
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
-		if (!twheel_base_is_inline(shard, base) && base->running)
-			return true;
-	return false;
-}
-
 /* Whether the caller may be a callback of a wheel: in an interrupt, or on one of its reapers. */
-bool twheel_runs_functions(const struct twheel *wheel)
+bool twheel_runs_functions(struct twheel *wheel)
 {
+	struct twheel_shard *shard;
 	unsigned int i;
 
 	if (in_interrupt())
 		return true;
-	for (i = 0; i < wheel->nr_shards; i++)
-		if (wheel->shard[i].reaper->task == current &&
-		    shard_runs_function(&wheel->shard[i]))
+	for (i = 0; i < wheel->nr_shards; i++) {
+		shard = twheel_shard(wheel, i);
+		if (shard->reaper->task == current && shard->running)
 			return true;
+	}
 	return false;
 }
 
@@ -400,16 +667,15 @@ bool twheel_runs_functions(const struct twheel *wheel)
 int twheel_flush(struct twheel *wheel)
 {
 	struct twheel_shard *shard;
-	unsigned int i, b;
+	unsigned int i;
 
 	might_sleep();
 	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return -EDEADLK;
 	for (i = 0; i < wheel->nr_shards; i++) {
-		shard = &wheel->shard[i];
+		shard = twheel_shard(wheel, i);
 		spin_lock_irq(&shard->lock);
-		for (b = 0; b < TWHEEL_BASES; b++)
-			twheel_shard_wait(shard, &shard->base[b], TWHEEL_WAITED);
+		twheel_shard_wait(shard, TWHEEL_WAITED);
 		spin_unlock_irq(&shard->lock);
 	}
 	return 0;

@@ -78,21 +78,20 @@ void twheel_debug_assert_init(struct twheel_timer *timer)
 }
 
 /**
- * twheel_timer_init_onstack - twheel_timer_init_flags() for a timer on the stack
+ * twheel_timer_init_onstack - twheel_timer_init() for a timer on the stack
  * @timer: the timer
  * @wheel: its wheel
  * @fn: callback
- * @flags: TWHEEL_TIMER_*
  *
  * The caller must call twheel_timer_destroy_onstack() before it returns.
  *
  * Context: any.
  */
 void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
-			       void (*fn)(struct twheel_timer *timer), unsigned int flags)
+			       void (*fn)(struct twheel_timer *timer))
 {
 	debug_object_init_on_stack(timer, &timer_descr);
-	twheel_timer_setup(timer, wheel, fn, flags);
+	twheel_timer_setup(timer, wheel, fn, 0);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_init_onstack);
 

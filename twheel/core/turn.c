@@ -30,7 +30,7 @@
 #include <linux/export.h>
 #include <linux/kthread.h>
 #include <linux/lockdep.h>
-#include <linux/moduleparam.h>
+#include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -39,14 +39,17 @@
 #include "shard.h"
 #include "turn.h"
 
-static bool reaper_fifo = IS_ENABLED(CONFIG_PREEMPT_RT);
-module_param(reaper_fifo, bool, 0444);
-MODULE_PARM_DESC(reaper_fifo, "run reapers with SCHED_FIFO, ahead of threads of normal priority (default N, on PREEMPT_RT Y)");
+/* All groups of reapers. Users multiply neither groups nor reapers. */
+static LIST_HEAD(groups);
+static DEFINE_MUTEX(groups_lock);
 
 void twheel_share_init(struct twheel_share *share)
 {
 	INIT_LIST_HEAD(&share->shards);
+	INIT_LIST_HEAD(&share->watchers);
+	INIT_LIST_HEAD(&share->unchecked);
 	INIT_LIST_HEAD(&share->entry);
+	INIT_LIST_HEAD(&share->watching);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_share_init);
 
@@ -64,8 +67,60 @@ static void turn_dequeue(struct twheel_shard *shard)
 {
 	lockdep_assert_held(&shard->reaper->lock);
 	list_del_init(&shard->turn);
-	if (list_empty(&shard->share->shards))
+	if (list_empty(&shard->share->shards) && list_empty(&shard->share->unchecked))
 		list_del_init(&shard->share->entry);
+}
+
+static void turn_unwatch(struct twheel_shard *shard)
+{
+	struct twheel_share *share = shard->share;
+
+	lockdep_assert_held(&shard->reaper->lock);
+	list_del_init(&shard->watch);
+	if (list_empty(&share->watchers) && list_empty(&share->unchecked))
+		list_del_init(&share->watching);
+	if (list_empty(&share->shards) && list_empty(&share->unchecked))
+		list_del_init(&share->entry);
+}
+
+/* A shard of CLOCK_REALTIME begins or ends to notice changes of this clock. Any context. */
+void twheel_turn_watch(struct twheel_shard *shard, bool watch)
+{
+	struct twheel_reaper *reaper = shard->reaper;
+	struct twheel_share *share = shard->share;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&reaper->lock, flags);
+	if (!watch) {
+		turn_unwatch(shard);
+	} else if (!shard->ended) {
+		list_add_tail(&shard->watch, &share->watchers);
+		if (list_empty(&share->watching))
+			list_add_tail(&share->watching, &reaper->watching);
+	}
+	raw_spin_unlock_irqrestore(&reaper->lock, flags);
+}
+
+/* CLOCK_REALTIME was set: each shard that notices it gets a turn. May sleep. */
+void twheel_turns_check(void)
+{
+	struct twheel_reapers *group;
+	struct twheel_reaper *reaper;
+	unsigned int i;
+
+	mutex_lock(&groups_lock);
+	list_for_each_entry(group, &groups, listed) {
+		for (i = 0; i < group->nr; i++) {
+			reaper = &group->reaper[i];
+			raw_spin_lock_irq(&reaper->lock);
+			list_splice_tail_init(&reaper->watching, &reaper->unchecked);
+			raw_spin_unlock_irq(&reaper->lock);
+			if (!list_empty_careful(&reaper->unchecked))
+				wake_up_process(reaper->task);
+			cond_resched();
+		}
+	}
+	mutex_unlock(&groups_lock);
 }
 
 /* A shard has work. Any context. */
@@ -80,13 +135,10 @@ void twheel_turn_ask(struct twheel_shard *shard)
 	wake_up_process(reaper->task);
 }
 
-/*
- * Whether a shard has asked for a turn of the reaper of this one. Without the lock of the reaper,
- * which looks again after this turn.
- */
-bool twheel_turn_awaited(const struct twheel_shard *shard)
+/* Whether another shard may have a turn. Without the lock: the reaper looks again later. */
+static bool reaper_awaited(const struct twheel_reaper *reaper)
 {
-	return !list_empty(&shard->reaper->shares);
+	return !list_empty(&reaper->shares) || !list_empty(&reaper->unchecked);
 }
 
 /*
@@ -101,9 +153,41 @@ void twheel_turn_end(struct twheel_shard *shard)
 	WRITE_ONCE(shard->ended, true);
 	if (!list_empty(&shard->turn))
 		turn_dequeue(shard);
+	if (!list_empty(&shard->watch))
+		turn_unwatch(shard);
 	raw_spin_unlock_irq(&reaper->lock);
 	/* Pairs with the release in reaper_served(). */
 	wait_event(reaper->served, smp_load_acquire(&reaper->serving) != shard);
+}
+
+/* After a change of the clock: let the watchers of one owner have turns. */
+static void reaper_check(struct twheel_reaper *reaper)
+{
+	struct twheel_share *share;
+
+	lockdep_assert_held(&reaper->lock);
+	share = list_first_entry_or_null(&reaper->unchecked, struct twheel_share, watching);
+	if (!share)
+		return;
+	list_move_tail(&share->watching, &reaper->watching);
+	list_splice_tail_init(&share->watchers, &share->unchecked);
+	if (list_empty(&share->entry))
+		list_add_tail(&share->entry, &reaper->shares);
+}
+
+/* The next shard of an owner with work. */
+static struct twheel_shard *share_next(struct twheel_share *share)
+{
+	struct twheel_shard *shard;
+
+	shard = list_first_entry_or_null(&share->unchecked, struct twheel_shard, watch);
+	if (shard)
+		list_move_tail(&shard->watch, &share->watchers);
+	else
+		shard = list_first_entry(&share->shards, struct twheel_shard, turn);
+	/* One turn is enough for both. */
+	turn_dequeue(shard);
+	return shard;
 }
 
 /* The shard whose turn it is, or NULL. */
@@ -113,11 +197,11 @@ static struct twheel_shard *reaper_next(struct twheel_reaper *reaper)
 	struct twheel_share *share;
 
 	raw_spin_lock_irq(&reaper->lock);
+	reaper_check(reaper);
 	if (!list_empty(&reaper->shares)) {
 		share = list_first_entry(&reaper->shares, struct twheel_share, entry);
-		shard = list_first_entry(&share->shards, struct twheel_shard, turn);
 		list_move_tail(&share->entry, &reaper->shares);
-		turn_dequeue(shard);
+		shard = share_next(share);
 		WRITE_ONCE(reaper->serving, shard);
 	}
 	raw_spin_unlock_irq(&reaper->lock);
@@ -161,14 +245,12 @@ int twheel_reaper(void *data)
 	struct twheel_shard *shard;
 	bool more;
 
-	if (reaper_fifo)
-		sched_set_fifo_low(current);
 	while ((shard = reaper_wait(reaper))) {
 		do {
 			more = twheel_shard_serve(shard);
 			cond_resched();
 			/* Hints; reaper_served() and reaper_next() look with the lock. */
-		} while (more && !twheel_turn_awaited(shard) && !READ_ONCE(shard->ended));
+		} while (more && !reaper_awaited(reaper) && !READ_ONCE(shard->ended));
 		reaper_served(reaper, shard, more);
 	}
 	return 0;
@@ -180,6 +262,8 @@ static int reaper_init(struct twheel_reaper *reaper, const char *name, unsigned 
 
 	raw_spin_lock_init(&reaper->lock);
 	INIT_LIST_HEAD(&reaper->shares);
+	INIT_LIST_HEAD(&reaper->watching);
+	INIT_LIST_HEAD(&reaper->unchecked);
 	twheel_share_init(&reaper->share);
 	init_waitqueue_head(&reaper->served);
 	task = kthread_create(twheel_reaper, reaper, "%s/%u", name, number);
@@ -200,6 +284,7 @@ struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr)
 	reapers = kvzalloc(struct_size(reapers, reaper, nr), GFP_KERNEL);
 	if (!reapers)
 		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&reapers->listed);
 	while (reapers->nr < nr) {
 		err = reaper_init(&reapers->reaper[reapers->nr], name, reapers->nr);
 		if (err) {
@@ -208,6 +293,9 @@ struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr)
 		}
 		reapers->nr++;
 	}
+	mutex_lock(&groups_lock);
+	list_add_tail(&reapers->listed, &groups);
+	mutex_unlock(&groups_lock);
 	return reapers;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_reapers_create);
@@ -217,6 +305,9 @@ void twheel_reapers_destroy(struct twheel_reapers *reapers)
 {
 	if (IS_ERR_OR_NULL(reapers))
 		return;
+	mutex_lock(&groups_lock);
+	list_del(&reapers->listed);
+	mutex_unlock(&groups_lock);
 	while (reapers->nr)
 		kthread_stop(reapers->reaper[--reapers->nr].task);
 	kvfree(reapers);

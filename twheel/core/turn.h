@@ -14,19 +14,27 @@ struct twheel_shard;
 /**
  * struct twheel_share - an owner of shards, on one reaper
  * @shards: its shards with work, next one first
- * @entry: in @shares of the reaper, unless @shards is empty
+ * @watchers: its shards with timers that a change of the clock cancels
+ * @unchecked: those of @watchers that have not had a turn since a change
+ * @entry: in @shares of the reaper, unless @shards and @unchecked are empty
+ * @watching: in @watching or @unchecked of the reaper, unless @watchers and @unchecked are empty
  *
  * Protected by the lock of the reaper.
  */
 struct twheel_share {
 	struct list_head	shards;
+	struct list_head	watchers;
+	struct list_head	unchecked;
 	struct list_head	entry;
+	struct list_head	watching;
 };
 
 /**
  * struct twheel_reaper - a thread that serves shards
  * @lock: protects the fields up to @share; innermost, and taken in hard interrupts
  * @shares: owners with work, next one first
+ * @watching: owners with watchers
+ * @unchecked: those whose watchers have to be checked after a change of the clock
  * @serving: the shard whose turn it is, or NULL
  * @share: the owner of all shards that have no other
  * @served: woken when a turn has ended
@@ -35,6 +43,8 @@ struct twheel_share {
 struct twheel_reaper {
 	raw_spinlock_t		lock;	/* of the turns */
 	struct list_head	shares;
+	struct list_head	watching;
+	struct list_head	unchecked;
 	struct twheel_shard	*serving;
 	struct twheel_share	share;
 	wait_queue_head_t	served;
@@ -43,10 +53,12 @@ struct twheel_reaper {
 
 /**
  * struct twheel_reapers - reapers for a group of wheels
+ * @listed: entry in the list of all groups
  * @nr: number of reapers
  * @reaper: the reapers
  */
 struct twheel_reapers {
+	struct list_head	listed;
 	unsigned int		nr;
 	struct twheel_reaper	reaper[];
 };
@@ -56,7 +68,8 @@ void twheel_reapers_destroy(struct twheel_reapers *reapers);
 void twheel_share_init(struct twheel_share *share);
 
 void twheel_turn_ask(struct twheel_shard *shard);
-bool twheel_turn_awaited(const struct twheel_shard *shard);
+void twheel_turn_watch(struct twheel_shard *shard, bool watch);
+void twheel_turns_check(void);
 void twheel_turn_end(struct twheel_shard *shard);
 
 int twheel_reaper(void *data);

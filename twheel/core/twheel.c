@@ -7,8 +7,8 @@
  * --------
  *
  * A wheel consists of shards, each with a lock and an alarm, and served by a reaper (shard.c,
- * reaper.c, turn.c). A timer is on one of them (timer.c). This file creates, stops and destroys
- * wheels. There are three kinds:
+ * reaper.c, turn.c). A timer is on one of them (timer.c). Those of CLOCK_REALTIME have no levels
+ * and buckets (wall.c). This file creates, stops and destroys wheels. There are three kinds:
  *
  *   system wheels	one per clock, shared by all modules. Created at the first use with a
  *			shard per possible CPU, and destroyed when the module is unloaded. They
@@ -19,7 +19,7 @@
  *			One wheel holds millions of timers; max_wheels stops a module that
  *			creates a wheel per object.
  *
- * All wheels are on a list, for debugfs and for changes of CLOCK_REALTIME.
+ * All wheels are on a list, for debugfs.
  *
  *
  * Locking
@@ -29,8 +29,8 @@
  *
  *	system_lock		creation of the system wheels
  *	  twheel_wheels_lock	list of wheels, nr_private
+ *	    groups_lock		groups of reapers (turn.c)
  *	    shard->lock		(shard.h)
- *	      watch_lock	shards that notice steps of CLOCK_REALTIME (step.c)
  *	      reaper->lock	turns of shards (turn.c)
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -54,7 +54,6 @@
 
 #include "../compat.h"
 #include "shard.h"
-#include "step.h"
 #include "timer.h"
 #include "twheel.h"
 
@@ -88,6 +87,8 @@ static int registry_add(struct twheel *wheel)
 		goto out;
 	}
 	nr_private += !!wheel->private;
+	if (wheel->clock == TWHEEL_CLOCK_REALTIME)
+		twheel_wall_watch(1);
 	list_add_tail(&wheel->registered, &twheel_wheels);
 out:
 	mutex_unlock(&twheel_wheels_lock);
@@ -99,6 +100,8 @@ static void registry_remove(struct twheel *wheel)
 	mutex_lock(&twheel_wheels_lock);
 	twheel_stats_retire(wheel);
 	list_del(&wheel->registered);
+	if (wheel->clock == TWHEEL_CLOCK_REALTIME)
+		twheel_wall_watch(-1);
 	nr_private -= !!wheel->private;
 	mutex_unlock(&twheel_wheels_lock);
 }
@@ -115,13 +118,14 @@ static bool config_is_valid(const struct twheel_config *config)
 	       config->slots >= TWHEEL_SLOTS_MIN && config->slots <= TWHEEL_SLOTS_MAX &&
 	       config->shards && config->shards <= TWHEEL_SHARDS_MAX &&
 	       config->clock >= TWHEEL_CLOCK_MONOTONIC &&
-	       config->clock <= TWHEEL_CLOCK_REALTIME && config->max_pending <= S64_MAX;
+	       config->clock <= TWHEEL_CLOCK_REALTIME &&
+	       (!config->max_pending || config->shards == 1);
 }
 
 static void wheel_free(struct twheel *wheel)
 {
 	while (wheel->nr_shards)
-		twheel_shard_stop(&wheel->shard[--wheel->nr_shards]);
+		twheel_shard_stop(twheel_shard(wheel, --wheel->nr_shards));
 	twheel_reapers_destroy(wheel->private);
 	mem_cgroup_put(wheel->memcg);
 	kvfree(wheel);
@@ -141,10 +145,12 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config,
 
 	wheel->clock = config->clock;
 	strscpy(wheel->name, config->name, sizeof(wheel->name));
-	wheel->limit.max = config->max_pending;
+	wheel->slots = config->slots;
+	wheel->limited = config->max_pending;
+	wheel->shard_size = twheel_shard_size(config->clock);
 	wheel->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	for (i = 0; i < config->shards; i++) {
-		shard = &wheel->shard[i];
+		shard = twheel_shard(wheel, i);
 		/* Shared reapers are for the CPUs that are online, whatever their numbers. */
 		r = (reapers->nr == config->shards ? i : rank) % reapers->nr;
 		rank += i < nr_cpu_ids && cpu_online(i);
@@ -153,8 +159,6 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config,
 		shard->memcg = wheel->memcg;
 		shard->reaper = &reapers->reaper[r];
 		shard->share = shares ? &shares[r] : &shard->reaper->share;
-		if (config->max_pending)
-			shard->limit = &wheel->limit;
 		err = twheel_shard_init(shard, config, i);
 		if (err)
 			return err;
@@ -169,7 +173,8 @@ static struct twheel *wheel_alloc(const struct twheel_config *config, gfp_t acco
 	struct twheel *wheel;
 	int err;
 
-	wheel = kvzalloc(struct_size(wheel, shard, config->shards), GFP_KERNEL | account);
+	wheel = kvzalloc(sizeof(*wheel) + config->shards * twheel_shard_size(config->clock),
+			 GFP_KERNEL | account);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
 	if (!private)
@@ -242,37 +247,29 @@ EXPORT_SYMBOL_GPL(twheel_create);
 static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 {
 	struct twheel_node *node = NULL;
-	struct twheel_base *base;
-	bool more = false;
+	bool more;
 
 	*timer = NULL;
 	spin_lock_irq(&shard->lock);
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-		more = twheel_queue_take(&base->queue, &node) ||
-		       (base->steps && twheel_steps_take(base, &node));
-		if (more)
-			break;
-	}
+	if (twheel_shard_is_wall(shard))
+		more = twheel_wall_take(shard, &node);
+	else
+		more = twheel_queue_take(&shard->queue, &node);
 	if (node) {
-		base->queue.nr_nodes--;
 		*timer = container_of(node, struct twheel_timer, node);
 		twheel_debug_deactivate(*timer);
-		twheel_shard_uncharge(shard);
 		shard->cancelled++;
 	}
 	spin_unlock_irq(&shard->lock);
 	return more;
 }
 
-/* Wait for the running callbacks of a stopped shard. */
+/* Wait for the running callback of a stopped shard. */
 static void shard_quiesce(struct twheel_shard *shard)
 {
-	struct twheel_base *base;
-
 	spin_lock_irq(&shard->lock);
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
-		while (base->running)
-			twheel_shard_wait(shard, base, TWHEEL_WAITED);
+	while (shard->running)
+		twheel_shard_wait(shard, TWHEEL_WAITED);
 	spin_unlock_irq(&shard->lock);
 }
 
@@ -297,6 +294,7 @@ static void shard_quiesce(struct twheel_shard *shard)
 long twheel_stop(struct twheel *wheel,
 		 void (*cancelled)(struct twheel_timer *timer, void *data), void *data)
 {
+	struct twheel_shard *shard;
 	struct twheel_timer *timer;
 	unsigned int i;
 	long nr = 0;
@@ -305,12 +303,13 @@ long twheel_stop(struct twheel *wheel,
 	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return -EDEADLK;
 	for (i = 0; i < wheel->nr_shards; i++) {
-		spin_lock_irq(&wheel->shard[i].lock);
-		wheel->shard[i].refuse |= TWHEEL_REFUSE_STOPPED;
-		spin_unlock_irq(&wheel->shard[i].lock);
+		shard = twheel_shard(wheel, i);
+		spin_lock_irq(&shard->lock);
+		shard->refuse |= TWHEEL_REFUSE_STOPPED;
+		spin_unlock_irq(&shard->lock);
 	}
 	for (i = 0; i < wheel->nr_shards; i++) {
-		while (shard_take(&wheel->shard[i], &timer)) {
+		while (shard_take(twheel_shard(wheel, i), &timer)) {
 			if (timer && cancelled)
 				cancelled(timer, data);
 			nr += !!timer;
@@ -318,7 +317,7 @@ long twheel_stop(struct twheel *wheel,
 		}
 	}
 	for (i = 0; i < wheel->nr_shards; i++)
-		shard_quiesce(&wheel->shard[i]);
+		shard_quiesce(twheel_shard(wheel, i));
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_stop);
@@ -356,7 +355,7 @@ EXPORT_SYMBOL_GPL(twheel_destroy);
  */
 u64 twheel_tick_ns(const struct twheel *wheel)
 {
-	return wheel->shard[0].tick_ns;
+	return ((const struct twheel_shard *)wheel->shards)->tick_ns;
 }
 EXPORT_SYMBOL_GPL(twheel_tick_ns);
 
@@ -369,7 +368,7 @@ EXPORT_SYMBOL_GPL(twheel_tick_ns);
  */
 u64 twheel_now(const struct twheel *wheel)
 {
-	return twheel_clock_ns(wheel->shard[0].clock);
+	return twheel_clock_ns(wheel->clock);
 }
 EXPORT_SYMBOL_GPL(twheel_now);
 
@@ -387,20 +386,19 @@ EXPORT_SYMBOL_GPL(twheel_now);
  */
 u64 twheel_next(struct twheel *wheel)
 {
-	u64 tick, next = TWHEEL_NEVER;
+	u64 at, next = TWHEEL_NEVER;
 	struct twheel_shard *shard;
 	unsigned long flags;
 	unsigned int i;
 
 	for (i = 0; i < wheel->nr_shards; i++) {
-		shard = &wheel->shard[i];
+		shard = twheel_shard(wheel, i);
 		spin_lock_irqsave(&shard->lock, flags);
-		twheel_shard_look(shard);
-		tick = min(twheel_base_next(&shard->base[TWHEEL_BASE_REAPER]),
-			   twheel_base_next(&shard->base[TWHEEL_BASE_INLINE]));
+		at = twheel_shard_next(shard);
 		spin_unlock_irqrestore(&shard->lock, flags);
-		if (tick != TWHEEL_TICK_NEVER)
-			next = min(next, twheel_shard_time(shard, tick));
+		if (at != TWHEEL_TICK_NEVER && !twheel_shard_is_wall(shard))
+			at = twheel_shard_time(shard, at);
+		next = min(next, at);
 	}
 	return next;
 }

@@ -7,6 +7,7 @@
 #include <linux/init.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/smp.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 
@@ -20,24 +21,41 @@ struct seq_file;
  * @private: its own reapers, or NULL if it shares some; counts towards the limit max_wheels;
  *	immutable, like the following fields
  * @users: wheel of a user of the devices
+ * @limited: there is a limit on its pending timers
  * @clock: clock of its shards
- * @limit: limit on the pending timers of all shards; its counter is atomic
  * @memcg: memory cgroup that is charged for the levels, or NULL
  * @name: for debugfs
+ * @slots: slots of a level
  * @nr_shards: number of shards
- * @shard: the shards
+ * @shard_size: size of a shard
+ * @shards: memory of the shards, see twheel_shard()
  */
 struct twheel {
 	struct list_head	registered;
 	struct twheel_reapers	*private;
 	bool			users;
+	bool			limited;
 	enum twheel_clock	clock;
-	struct twheel_limit	limit;
 	struct mem_cgroup	*memcg;
 	char			name[20];
+	unsigned int		slots;
 	unsigned int		nr_shards;
-	struct twheel_shard	shard[];
+	size_t			shard_size;
+	u8			shards[] ____cacheline_aligned;
 };
+
+static inline struct twheel_shard *twheel_shard(struct twheel *wheel, unsigned int number)
+{
+	return (struct twheel_shard *)(wheel->shards + number * wheel->shard_size);
+}
+
+/* The shard of the current CPU. The caller may migrate at any time; any shard is correct. */
+static inline struct twheel_shard *twheel_local_shard(struct twheel *wheel)
+{
+	unsigned int cpu = raw_smp_processor_id();
+
+	return twheel_shard(wheel, likely(cpu < wheel->nr_shards) ? cpu : cpu % wheel->nr_shards);
+}
 
 /*
  * Added to GFP_KERNEL for memory that is charged to the memory cgroup of the caller. At its
@@ -54,7 +72,7 @@ struct twheel *twheel_make(const struct twheel_config *config, struct twheel_rea
 void twheel_registry_exit(void);
 
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
-u64 twheel_wakeups(const struct twheel *wheel);
+u64 twheel_wakeups(struct twheel *wheel);
 const char *twheel_clock_name(enum twheel_clock clock);
 void twheel_stats_retire(struct twheel *wheel);
 void twheel_stats_show(struct seq_file *file, const struct twheel_stats *stats);

@@ -23,7 +23,8 @@
 
 /**
  * struct twheel_bucket - the nodes of a slot
- * @nodes: nodes that expire at @expires or later
+ * @nodes: nodes that expire at @expires or later; there is no order within a bucket
+ * @counted: nodes that a reader of debugfs has counted, see buckets.c; usually empty
  * @queued: in the tree of the expiry queue; empty while the bucket is not in it
  * @expires: tick at which the bucket expires; the beginning of a slot
  * @level: number of its level, from 0
@@ -32,7 +33,8 @@
  * A cache line: with a million timers each access to a bucket misses the cache.
  */
 struct twheel_bucket {
-	struct list_head	nodes;
+	struct hlist_head	nodes;
+	struct hlist_head	counted;
 	struct rb_node		queued;
 	u64			expires;
 	u8			level;
@@ -52,13 +54,12 @@ struct twheel_level {
  * @now: current tick of the wheel; every node in a bucket expires later, except in a bucket
  *	that is being emptied
  * @reach: nodes less than this number of ticks away fit into the present levels
- * @tick_ns: length of a tick; immutable
  * @slots: slots of a level; immutable
- * @tick_shift: log2 of @tick_ns, 0 if it is not a power of two; immutable
  * @shift: log2 of @slots, 0 if @slots is not a power of two; immutable
+ * @tick_shift: log2 of @tick_ns, 0 if it is not a power of two; immutable
  * @nr_levels: number of levels
  * @lacks_level: a node went into the last bucket for lack of a level
- * @rewinds: @now may be set back, and the base has steps; immutable
+ * @tick_ns: length of a tick; immutable
  * @level: each level has slots @slots times as long as the previous one
  * @level_of: lowest level to try for a distance, by the number of its bits; immutable
  * @span: ticks of a slot, by level
@@ -66,13 +67,12 @@ struct twheel_level {
 struct twheel_wheel {
 	u64			now;
 	u64			reach;
-	u64			tick_ns;
 	u16			slots;
-	u8			tick_shift;
 	u8			shift;
+	u8			tick_shift;
 	u8			nr_levels;
 	bool			lacks_level;
-	bool			rewinds;
+	u64			tick_ns;
 	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
 	u8			level_of[65];
 	u64			span[TWHEEL_LEVELS_MAX];
@@ -99,61 +99,94 @@ int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, u64 *expires);
 
 /**
+ * struct twheel_due - nodes that are due
+ * @nodes: a batch: nodes of one tick, nodes of @past, or nodes that a change of the clock cancels
+ * @past: nodes that were due when they were added; a batch for later
+ * @tick: the tick of the batch; TWHEEL_TICK_NEVER if its lateness is not counted
+ * @seen: time at which @past was last empty; what expired by then comes before @past
+ * @on_set: the batch was cancelled by a change of the clock
+ *
+ * A batch has no order. The next one is taken when it is empty, so ticks are in order. @past as a
+ * whole becomes a batch, and an expired bucket comes before what was added meanwhile: so timers
+ * that are armed for the past again and again do not starve others.
+ */
+struct twheel_due {
+	struct hlist_head	nodes;
+	struct hlist_head	past;
+	u64			tick;
+	u64			seen;
+	bool			on_set;
+};
+
+/**
  * struct twheel_queue - a wheel with its non-empty buckets in the order of their expiry
- * @nr_nodes: number of nodes
+ * @due: expired nodes
  * @buckets: tree of non-empty buckets, and of buckets emptied by cancellation
  * @wheel: the wheel
- * @due: expired nodes in the order of their ticks; nodes that were due when they were added come
- *	last
  * @nr_cascaded: number of moves of nodes to another bucket when theirs expired
  * @never: nodes that never expire
+ * @never_counted: as @counted of a bucket
  */
 struct twheel_queue {
-	u64			nr_nodes;
+	struct twheel_due	due;
 	struct rb_root_cached	buckets;
 	struct twheel_wheel	wheel;
-	struct list_head	due;
 	u64			nr_cascaded;
-	struct list_head	never;
+	struct hlist_head	never;
+	struct hlist_head	never_counted;
 };
 
 void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 tick_ns, u64 now);
 void twheel_queue_destroy(struct twheel_queue *queue);
 
 void twheel_queue_forward(struct twheel_queue *queue, u64 now);
-void twheel_queue_rewind(struct twheel_queue *queue, u64 now);
 u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, u64 tick);
-u64 twheel_queue_place(struct twheel_queue *queue, struct twheel_node *node, u64 tick);
 u64 twheel_queue_next(const struct twheel_queue *queue);
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *budget);
 u64 twheel_queue_first(const struct twheel_queue *queue);
-bool twheel_queue_expired(const struct twheel_queue *queue, u64 now);
-
-bool twheel_queue_empty_first(struct twheel_queue *queue, u64 until, struct twheel_node **node);
+bool twheel_queue_is_emptied(const struct twheel_queue *queue);
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
 
 /* Whether there are due nodes. */
-static inline bool twheel_queue_ready(const struct twheel_queue *queue)
+static inline bool twheel_due_ready(const struct twheel_due *due)
 {
-	return !list_empty(&queue->due);
+	return !hlist_empty(&due->nodes) || !hlist_empty(&due->past);
 }
 
-/* Remove a node from any list of the queue. */
-static inline void twheel_queue_del(struct twheel_queue *queue, struct twheel_node *node)
+/*
+ * Make the nodes on @past the batch, which is empty, unless something that expired at @first comes
+ * before them.
+ */
+static inline bool twheel_due_take_past(struct twheel_due *due, u64 first, u64 now)
 {
-	list_del_init(&node->entry);
-	queue->nr_nodes--;
+	if (hlist_empty(&due->past)) {
+		due->seen = now;
+		return false;
+	}
+	if (first <= now && first <= due->seen)
+		return false;
+	hlist_move_list(&due->past, &due->nodes);
+	due->tick = TWHEEL_TICK_NEVER;
+	due->seen = now;
+	due->on_set = false;
+	return true;
 }
 
-/* Remove the next due node, or return NULL. */
-static inline struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
+/* Remove a node from its list. */
+static inline void twheel_node_del(struct twheel_node *node)
 {
-	struct twheel_node *node;
+	hlist_del_init(&node->entry);
+}
 
-	node = list_first_entry_or_null(&queue->due, struct twheel_node, entry);
-	if (node)
-		twheel_queue_del(queue, node);
-	return node;
+/* Remove a node of the batch, or return NULL. */
+static inline struct twheel_node *twheel_due_pop(struct twheel_due *due)
+{
+	struct hlist_node *first = due->nodes.first;
+
+	if (!first)
+		return NULL;
+	hlist_del_init(first);
+	return hlist_entry(first, struct twheel_node, entry);
 }
 
 #endif /* _TWHEEL_CORE_WHEEL_H */

@@ -2,13 +2,16 @@
 /*
  * Work on a workqueue at a deadline, for callbacks that sleep or take long.
  *
- * An inline timer queues the work in the interrupt of the deadline. The calls treat the timer
- * and the queued work as one.
+ * The reaper queues the work. The calls treat the timer and the queued work as one.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
 
 #include "timer.h"
+
+/* See twheel_wall_timer(). */
+static_assert(offsetof(struct twheel_work, timer) - offsetof(struct twheel_work, part) ==
+	      offsetof(struct twheel_wall_timer, timer));
 
 void twheel_work_fire(struct twheel_timer *timer)
 {
@@ -20,7 +23,8 @@ void twheel_work_fire(struct twheel_timer *timer)
 void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
 			struct workqueue_struct *wq)
 {
-	twheel_timer_init_flags(&work->timer, wheel, twheel_work_fire, TWHEEL_TIMER_INLINE);
+	twheel_wall_timer_init(container_of(&work->timer, struct twheel_wall_timer, timer), wheel,
+			       twheel_work_fire, 0);
 	work->wq = wq;
 	work->blocked = 0;
 }

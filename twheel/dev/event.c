@@ -72,7 +72,7 @@ static bool periodic_ended(struct twheel_events *events, struct twheel_file_peri
 	was_empty = twheel_event_queue(events, file_op);
 	spin_unlock(&events->lock);
 	/* A running timer callback sees ->ended. */
-	twheel_timer_cancel(&periodic->timer);
+	twheel_timer_cancel(&periodic->timer.timer);
 	return was_empty;
 }
 
@@ -105,7 +105,8 @@ const struct twheel_op_ops twheel_file_op_ops = {
 /* Function of the timer of a periodic operation. */
 void twheel_event_period(struct twheel_timer *timer)
 {
-	struct twheel_file_periodic *fp = container_of(timer, struct twheel_file_periodic, timer);
+	struct twheel_file_periodic *fp =
+		container_of(timer, struct twheel_file_periodic, timer.timer);
 	struct twheel_file_op *file_op = twheel_periodic_file_op(fp);
 	struct twheel_events *events = file_op->events;
 	bool expire = false, wake = false, was_empty = false;
@@ -138,7 +139,7 @@ static void file_op_settle(struct twheel_file_op *file_op)
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 
 	if (periodic && periodic->wheel)
-		twheel_timer_shutdown_sync(&periodic->timer);
+		twheel_timer_shutdown_sync(&periodic->timer.timer);
 	/* Detached operations of a queue may be of several files, which may be closed. */
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		atomic_dec(&file_op->file->held_detached);

@@ -3,7 +3,7 @@
  * Character devices: memory and further watches of operations.
  *
  * One allocation holds an operation, the watches of its add and, in front of it, the timer of
- * a periodic operation. Most operations have few keys; these come from slab caches of
+ * a periodic operation, or what the timer of one by CLOCK_REALTIME needs in addition. Most operations have few keys; these come from slab caches of
  * their exact size, since kmalloc() would round 272 bytes up to 512.
  *
  * The id of an operation is freed when the final event has been read, and its memory with the last
@@ -61,8 +61,9 @@ int __init twheel_file_ops_init(void)
  * Only @flags is initialised, and the timer of a periodic operation. Tasks that find the memory of
  * an operation that has been freed may access @op.ref and @id.
  */
-struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic)
+struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic, bool wall)
 {
+	struct twheel_file_wall *file_wall;
 	struct twheel_file_periodic *fp;
 	struct twheel_file_op *file_op;
 
@@ -74,6 +75,13 @@ struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic)
 		file_op = twheel_periodic_file_op(fp);
 		file_op->flags = TWHEEL_FILE_OP_PERIODIC;
 		return file_op;
+	}
+	if (unlikely(wall)) {
+		file_wall = kmalloc(struct_size(file_wall, file_op.watch, nr_keys), TWHEEL_GFP_USER);
+		if (!file_wall)
+			return NULL;
+		file_wall->file_op.flags = TWHEEL_FILE_OP_WALL;
+		return &file_wall->file_op;
 	}
 	if (nr_keys > CACHED_KEYS)
 		file_op = kmalloc(struct_size(file_op, watch, nr_keys), TWHEEL_GFP_USER);
@@ -100,6 +108,8 @@ void twheel_file_op_free(struct twheel_file_op *file_op)
 		kmem_cache_free(op_cache[cache - 1], file_op);
 	else if (fp)
 		kfree_rcu(fp, rcu);
+	else if (file_op->flags & TWHEEL_FILE_OP_WALL)
+		kfree_rcu(container_of(file_op, struct twheel_file_wall, file_op), file_op.rcu);
 	else
 		kfree_rcu(file_op, rcu);
 }

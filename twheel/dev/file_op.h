@@ -80,6 +80,18 @@ struct twheel_file_op {
 #define TWHEEL_FILE_OP_PERIODIC	BIT(31)
 /* The operation holds a reference to its user. */
 #define TWHEEL_FILE_OP_USER		BIT(30)
+/* By CLOCK_REALTIME: struct twheel_wall_part precedes the operation. */
+#define TWHEEL_FILE_OP_WALL		BIT(29)
+
+/**
+ * struct twheel_file_wall - an operation by CLOCK_REALTIME
+ * @part: for its timer
+ * @file_op: the operation
+ */
+struct twheel_file_wall {
+	struct twheel_wall_part	part;
+	struct twheel_file_op	file_op;
+};
 
 static inline enum twheel_clock twheel_file_op_clock(const struct twheel_file_op *file_op)
 {
@@ -116,7 +128,7 @@ static inline void twheel_file_op_put(struct twheel_file_op *file_op)
 
 int __init twheel_file_ops_init(void);
 void twheel_file_ops_exit(void);
-struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic);
+struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic, bool wall);
 void twheel_file_op_free(struct twheel_file_op *file_op);
 struct twheel_watch_chunk *twheel_chunk_alloc(u32 nr);
 void twheel_chunk_add(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk);

@@ -70,7 +70,9 @@ static struct twheel_file_op *file_op_make(struct twheel_file *file, struct twhe
 
 	if (IS_ERR(user))
 		return ERR_CAST(user);
-	file_op = twheel_file_op_alloc(args->nr_keys, args->period);
+	file_op = twheel_file_op_alloc(args->nr_keys, args->period,
+				       twheel_wheel_clock(args->clock, args->flags) ==
+				       TWHEEL_CLOCK_REALTIME);
 	if (!file_op) {
 		twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
 		if (user != file->user)
@@ -246,6 +248,7 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 	*op_args = (struct twheel_op_args) {
 		.slack_ns	= args->slack,
 		.flags		= TWHEEL_OP_MAY_SLEEP |
+				  (clock == TWHEEL_CLOCK_REALTIME ? TWHEEL_OP_WALL : 0) |
 				  (args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
 				   TWHEEL_OP_CANCEL_ON_SET : 0),
 		.condition	= args->condition,

@@ -57,7 +57,7 @@ void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 /* Start the timer of a pending operation. */
 void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
 {
-	int ret = twheel_timer_rearm(&periodic->timer, periodic->next, TWHEEL_REARM_ALWAYS);
+	int ret = twheel_timer_rearm(&periodic->timer.timer, periodic->next, TWHEEL_REARM_ALWAYS);
 
 	/* The wheel of a user is not stopped while it has operations, and has no limit. */
 	WARN_ON_ONCE(ret < 0);
@@ -84,7 +84,7 @@ void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twh
 			       void (*function)(struct twheel_timer *timer),
 			       const struct twheel_add_args *args, u64 deadline)
 {
-	twheel_timer_init(&periodic->timer, wheel, function);
+	twheel_wall_timer_init(&periodic->timer, wheel, function, 0);
 	periodic->wheel = wheel;
 	periodic->next = deadline;
 	periodic->period = args->period;

@@ -3,6 +3,8 @@
 #ifndef _TWHEEL_DEV_PERIODIC_H
 #define _TWHEEL_DEV_PERIODIC_H
 
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 
@@ -20,12 +22,13 @@
  * @fixed_delay: immutable
  * @paused: the timer is stopped because the event has not been read
  * @finished: the last expiration has been counted
+ * @part: for the timer of the operation, which has no deadline, by CLOCK_REALTIME
  *
  * The other fields are protected by the lock of the operation's event queue.
  */
 struct twheel_file_periodic {
 	union {
-		struct twheel_timer	timer;
+		struct twheel_wall_timer timer;
 		struct rcu_head		rcu;
 	};
 	struct twheel		*wheel;
@@ -38,7 +41,11 @@ struct twheel_file_periodic {
 	bool			fixed_delay;
 	bool			paused;
 	bool			finished;
+	struct twheel_wall_part	part;
 };
+
+/* @part precedes the operation. */
+static_assert(offsetofend(struct twheel_file_periodic, part) == sizeof(struct twheel_file_periodic));
 
 void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
 			       void (*function)(struct twheel_timer *timer),

@@ -132,7 +132,6 @@ void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops)
 	 * the memory of an earlier operation.
 	 */
 	op->timer = (struct twheel_timer) {};
-	op->generation = 0;
 	op->purgatory = NULL;
 	op->ops = ops;
 	/* And @watches; it stays zero without any. */
@@ -286,6 +285,16 @@ bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch
 
 /* The end: claim, unlink, callback */
 
+/* The next node and the pointer to the timer's own one. */
+static inline void prefetch_timer(const struct hlist_node *entry)
+{
+	/* Without the lock of the shard: a stale pointer costs a cache miss. */
+	const struct hlist_node at = data_race(*entry);
+
+	prefetchw(at.next);
+	prefetchw(at.pprev);
+}
+
 static inline void prefetch_neighbours(const struct list_head *entry)
 {
 	/* Without the lock of the list: a stale pointer costs a cache miss. */
@@ -307,7 +316,7 @@ static __always_inline void op_prefetch(const struct twheel_op *op)
 	const struct twheel_watch *watch;
 	unsigned int nr = PREFETCH_KEYS;
 
-	prefetch_neighbours(&op->timer.node.entry);
+	prefetch_timer(&op->timer.node.entry);
 	prefetch_neighbours(&op->parked);
 	for (watch = op->watches; watch && nr--; watch = watch->next)
 		if (twheel_watch_is_linked(watch))

@@ -86,11 +86,9 @@ int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
 {
 	/* The timer is armed when the add cannot fail any more. */
-	if (wheel->limit.max)
+	if (wheel->limited)
 		return -EINVAL;
-	if (flags & TWHEEL_OP_CANCEL_ON_SET && wheel->shard[0].clock != TWHEEL_CLOCK_REALTIME)
-		return -EINVAL;
-	return 0;
+	return !(flags & TWHEEL_OP_WALL) == (wheel->clock == TWHEEL_CLOCK_REALTIME) ? -EINVAL : 0;
 }
 
 /* Whether keys, quorum and threshold are those that the condition needs. */
@@ -115,7 +113,9 @@ static bool condition_valid(const struct twheel_op_args *args)
 
 static __always_inline int op_check(const struct twheel_op_args *args)
 {
-	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP))
+	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP | TWHEEL_OP_WALL))
+		return -EINVAL;
+	if (args->flags & TWHEEL_OP_CANCEL_ON_SET && !(args->flags & TWHEEL_OP_WALL))
 		return -EINVAL;
 	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
 		return -EINVAL;
@@ -450,8 +450,9 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  *   without a condition; two equal keys; a quorum of zero or of more than the keys; a sum
  *   without a threshold; a need where signals are not counted, or above TWHEEL_MAX_NEED; a
  *   quorum or threshold for another condition; TWHEEL_COND_PREDICATE without a predicate;
- *   more than TWHEEL_MAX_KEYS keys; an unknown flag; TWHEEL_OP_CANCEL_ON_SET on a wheel that
- *   does not use TWHEEL_CLOCK_REALTIME; a wheel with its own limit
+ *   more than TWHEEL_MAX_KEYS keys; an unknown flag; TWHEEL_OP_CANCEL_ON_SET without
+ *   TWHEEL_OP_WALL; this on a wheel that does not use TWHEEL_CLOCK_REALTIME, or a wheel of this
+ *   clock without it; a wheel with its own limit
  * * %-EBUSY     - the operation was added before; with a warning
  * * %-ENOSPC    - the limit on pending operations or on watches is reached
  * * %-ENOMEM    - the table of keys holds several times the keys that it has buckets for, and

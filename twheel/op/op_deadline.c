@@ -17,11 +17,11 @@
  * The timer function does not compare the deadline with the clock. The wheel did, and the
  * clock may have been set since.
  *
- * With TWHEEL_OP_CANCEL_ON_SET, setting the clock cancels the operation. The wheel cancels
- * pending timers, and refuses to re-arm a timer after a step. A timer that is not pending while
- * its operation is, before the add and during its function, would miss a step: so
- * op->generation is that of the add, the wheel sets it whenever it arms the timer, and each call
- * that arms the timer compares. Such a timer is armed even without a deadline.
+ * With TWHEEL_OP_CANCEL_ON_SET, setting the clock cancels the operation. core/ cancels pending
+ * timers, and refuses to re-arm a timer after a change. A timer that is not pending while its
+ * operation is, before the add and during its function, would miss a change: so the number of
+ * changes is set by the add and whenever the timer is armed, and each call that arms the timer
+ * compares. Such a timer is armed even without a deadline.
  */
 #include <linux/bug.h>
 #include <linux/build_bug.h>
@@ -31,13 +31,12 @@
 #include <linux/stddef.h>
 #include <trace/events/twheel.h>
 
-#include "../core/step.h"
 #include "../core/timer.h"
+#include "../core/wall.h"
 #include "op.h"
 
-/* See twheel_clock_timer(). */
-static_assert(offsetof(struct twheel_op, generation) - offsetof(struct twheel_op, timer) ==
-	      offsetof(struct twheel_clock_timer, generation));
+/* See twheel_wall_timer(). */
+static_assert(offsetof(struct twheel_wall_op, op.timer) == offsetof(struct twheel_wall_timer, timer));
 
 /* Times past the end of the clock are never. */
 static u64 deadline_of(u64 ns)
@@ -61,7 +60,7 @@ static bool op_claim_clock_set(struct twheel_op *op)
  */
 bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 {
-	u32 generation = op->generation;
+	u32 changes = 0;
 	int ret;
 
 	lockdep_assert_held(&op->lock);
@@ -71,13 +70,18 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 			twheel_op_unhold(op);
 		return false;
 	}
+	if (unlikely(op_cancels_on_set(op)))
+		changes = twheel_wall_timer(&op->timer)->part.changes;
 	ret = twheel_timer_rearm_slack(&op->timer, op->deadline, slack_ns, TWHEEL_REARM_ALWAYS);
 	/* A wheel is not stopped before its operations have ended. */
 	WARN_ON_ONCE(ret < 0 && ret != -ECANCELED);
 	/* It was not pending. Its function takes op->lock before it drops this hold. */
 	if (ret == 2)
 		twheel_op_hold(op);
-	return (ret == -ECANCELED || op->generation != generation) && op_claim_clock_set(op);
+	if (likely(!op_cancels_on_set(op)) ||
+	    (ret != -ECANCELED && twheel_wall_timer(&op->timer)->part.changes == changes))
+		return false;
+	return op_claim_clock_set(op);
 }
 
 /* Arm the timer of a new operation with a simple deadline, with op->lock and a hold for it. */
@@ -85,7 +89,7 @@ void twheel_op_start_timer(struct twheel_op *op)
 {
 	lockdep_assert_held(&op->lock);
 	/* A wheel is not stopped before its operations have ended. */
-	WARN_ON_ONCE(twheel_timer_add_new(&op->timer, op->deadline));
+	WARN_ON_ONCE(twheel_timer_add(&op->timer, op->deadline));
 }
 
 /* Claim an operation in the function of its timer, unless this expiry is out of date. */
@@ -130,7 +134,7 @@ static void op_timer_fn(struct twheel_timer *timer)
 
 static noinline void op_init_on_set(struct twheel_op *op, struct twheel *wheel)
 {
-	op->generation = twheel_wall_generation();
+	twheel_wall_timer(&op->timer)->part.changes = twheel_wall_changes();
 	__twheel_timer_init(&op->timer, wheel, op_timer_fn, TWHEEL_TIMER_CANCEL_ON_SET);
 }
 
@@ -146,7 +150,6 @@ bool twheel_op_deadline_init(struct twheel_op *op, struct twheel *wheel,
 		op_init_on_set(op, wheel);
 		return false;
 	}
-	op->generation = 0;
 	__twheel_timer_init(&op->timer, wheel, op_timer_fn, 0);
 	return !args->slack_ns && op->deadline != TWHEEL_NEVER;
 }

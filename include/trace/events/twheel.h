@@ -157,7 +157,7 @@ TRACE_EVENT(twheel_callback,
 	TP_printk("function=%ps ns=%llu", (void *)__entry->fn, __entry->ns)
 );
 
-/* A reaper has woken up; tick is the current tick of its wheel. */
+/* A reaper has woken up; tick is the current tick of its wheel, 0 for CLOCK_REALTIME. */
 TRACE_EVENT(twheel_reaper_wake,
 	TP_PROTO(unsigned int shard, u64 tick, u64 pending),
 	TP_ARGS(shard, tick, pending),
@@ -175,19 +175,17 @@ TRACE_EVENT(twheel_reaper_wake,
 		  __entry->shard, __entry->tick, __entry->pending)
 );
 
-/* A shard has noticed that CLOCK_REALTIME was set; ns is the size of the step. */
+/* A shard has noticed that CLOCK_REALTIME was set. */
 TRACE_EVENT(twheel_clock_set,
-	TP_PROTO(unsigned int shard, s64 ns),
-	TP_ARGS(shard, ns),
+	TP_PROTO(unsigned int shard),
+	TP_ARGS(shard),
 	TP_STRUCT__entry(
 		__field(unsigned int, shard)
-		__field(s64, ns)
 	),
 	TP_fast_assign(
 		__entry->shard = shard;
-		__entry->ns = ns;
 	),
-	TP_printk("shard=%u ns=%lld", __entry->shard, __entry->ns)
+	TP_printk("shard=%u", __entry->shard)
 );
 
 /* An operation was added; clock is an enum twheel_clock. */

@@ -354,33 +354,24 @@ static void *tick_main(void *unused)
 /* CLOCK_REALTIME: clock_lock is the write section of the timekeeper's seqcount. */
 
 static struct notifier_block *clock_notifiers;
+u32 rig_wall_changes;
 
-static u64 clocksource_read(struct clocksource *clock)
+void ktime_get_snapshot(struct system_time_snapshot *snapshot)
 {
-	return ktime_get_ns();
-}
+	unsigned int seq;
 
-static void timekeeper_init(struct timekeeper *timekeeper, s64 offset)
-{
-	static struct clocksource clocksource = { .read = clocksource_read };
-	u64 now = ktime_get_ns();
-
-	*timekeeper = (struct timekeeper) {
-		.tkr_mono = { .clock = &clocksource, .mask = U64_MAX, .cycle_last = now,
-			      .mult = 1, .base = now },
-		.offs_real = offset,
-	};
+	do {
+		seq = read_seqcount_begin(&rig_wall_seq);
+		snapshot->clock_was_set_seq = READ_ONCE(rig_wall_changes);
+	} while (read_seqcount_retry(&rig_wall_seq, seq));
 }
 
 int pvclock_gtod_register_notifier(struct notifier_block *nb)
 {
-	struct timekeeper timekeeper;
-
 	pthread_mutex_lock(&clock_lock);
 	nb->next = clock_notifiers;
 	clock_notifiers = nb;
-	timekeeper_init(&timekeeper, rig_wall_offset);
-	nb->notifier_call(nb, true, &timekeeper);
+	nb->notifier_call(nb, true, NULL);
 	pthread_mutex_unlock(&clock_lock);
 	return 0;
 }
@@ -419,16 +410,15 @@ void rig_set_time_ns(s64 monotonic, s64 boottime)
 int do_settimeofday64(const struct timespec64 *to)
 {
 	s64 ns = to->tv_sec * NSEC_PER_SEC + to->tv_nsec;
-	struct timekeeper timekeeper;
 	struct rig_hrtimer_base *base;
 	struct notifier_block *nb;
 
 	pthread_mutex_lock(&clock_lock);
 	write_seqcount_begin(&rig_wall_seq);
-	timekeeper_init(&timekeeper, ns - (s64)ktime_get_ns());
 	for (nb = clock_notifiers; nb; nb = nb->next)
-		nb->notifier_call(nb, true, &timekeeper);
-	WRITE_ONCE(rig_wall_offset, timekeeper.offs_real);
+		nb->notifier_call(nb, true, NULL);
+	WRITE_ONCE(rig_wall_offset, ns - (s64)ktime_get_ns());
+	WRITE_ONCE(rig_wall_changes, rig_wall_changes + 1);
 	write_seqcount_end(&rig_wall_seq);
 	pthread_mutex_unlock(&clock_lock);
 	for_each_base(base)

@@ -42,25 +42,14 @@ static inline u64 rig_clock_ns(clockid_t clock)
 extern seqcount_t rig_wall_seq;
 extern s64 rig_wall_offset;
 
-/* Argument of a notification of clock changes; a cycle of the clocksource takes 1 ns. */
-struct clocksource {
-	u64 (*read)(struct clocksource *clock);
+/* Number of times that the clock was set. */
+extern u32 rig_wall_changes;
+
+struct system_time_snapshot {
+	u32 clock_was_set_seq;
 };
 
-struct tk_read_base {
-	struct clocksource *clock;
-	u64 mask;
-	u64 cycle_last;
-	u32 mult;
-	u32 shift;
-	u64 xtime_nsec;
-	ktime_t base;
-};
-
-struct timekeeper {
-	struct tk_read_base tkr_mono;
-	ktime_t offs_real;
-};
+void ktime_get_snapshot(struct system_time_snapshot *snapshot);
 
 static inline u64 ktime_get_ns(void)
 {
