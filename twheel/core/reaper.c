@@ -43,7 +43,9 @@ MODULE_PARM_DESC(slow_ns, "count and trace callbacks that take at least this lon
 int twheel_timer_error(const struct twheel_timer *timer)
 {
 	/* The timer is of the present batch; the reaper takes the next one after the callback. */
-	return twheel_timer_shard(timer)->due.on_set ? -ECANCELED : 0;
+	const struct twheel_shard *shard = twheel_timer_shard(timer);
+
+	return twheel_shard_is_wall(shard) && shard->wall.batch_on_set ? -ECANCELED : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_error);
 
@@ -66,11 +68,13 @@ struct turn {
 /* The callbacks since the last call were of one tick. */
 static void turn_count_late(struct twheel_shard *shard, struct turn *turn)
 {
-	u64 nr = shard->fired - turn->counted, tick = shard->due.tick;
+	u64 nr = shard->fired - turn->counted;
 
 	turn->counted = shard->fired;
-	if (nr && tick != TWHEEL_TICK_NEVER)
-		twheel_shard_count_late(shard, nr, (turn->now - tick) * shard->tick_ns);
+	/* Those of CLOCK_REALTIME have been counted. */
+	if (!nr || twheel_shard_is_wall(shard) || shard->queue.tick == TWHEEL_TICK_NEVER)
+		return;
+	twheel_shard_count_late(shard, nr, (turn->now - shard->queue.tick) * shard->tick_ns);
 }
 
 /* The batch is empty: take the next one. Return: a due timer, or NULL. */

@@ -53,7 +53,7 @@
 #include "twheel.h"
 
 /* The shard of the last timer that was locked on this CPU. Only compared with other shards. */
-DEFINE_PER_CPU(struct twheel_shard *, twheel_last_shard);
+DEFINE_PER_CPU(struct twheel_shard *, twheel_last_shard) = (struct twheel_shard *)-1L;
 
 /* The time at the beginning of a tick; KTIME_MAX if it is beyond. */
 u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick)

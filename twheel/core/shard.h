@@ -165,6 +165,8 @@ struct twheel_shard {
 } ____cacheline_aligned;
 
 static_assert(!offsetof(struct twheel_queue, due) && !offsetof(struct twheel_wall, due));
+static_assert(offsetof(struct twheel_queue, wheel.reach) == offsetof(struct twheel_wall, reach));
+static_assert(offsetof(struct twheel_queue, wheel.level) == 64 || !IS_ENABLED(CONFIG_64BIT));
 /* The low bits of the address of a shard are free for the flags of a timer. */
 static_assert(__alignof__(struct twheel_shard) > TWHEEL_TIMER_FLAGS);
 
@@ -246,7 +248,8 @@ static inline struct twheel_shard *twheel_timer_predict_shard(const struct twhee
 
 	if (unlikely(READ_ONCE(timer->shard_flags) != (unsigned long)last)) {
 		shard = twheel_timer_shard(timer);
-		raw_cpu_write(twheel_last_shard, shard);
+		if (likely(shard))
+			raw_cpu_write(twheel_last_shard, shard);
 		return shard;
 	}
 	return last;

@@ -213,7 +213,7 @@ static __always_inline bool shard_is_near(const struct twheel_shard *shard, u64 
 {
 	const struct twheel_wheel *wheel = &shard->queue.wheel;
 
-	return likely(!twheel_shard_is_wall(shard)) && likely(tick - wheel->now < wheel->reach);
+	return likely(tick - wheel->now < wheel->reach);
 }
 
 /*
@@ -298,11 +298,12 @@ static noinline int shard_refuses(struct twheel_shard *shard, const struct twhee
 /* Whether a mode does not exclude a change, by exact deadlines. */
 static bool mode_applies(const struct twheel_timer *timer, u64 expires, unsigned int mode)
 {
-	bool pending = twheel_timer_pending(timer);
+	bool pending;
 
-	switch (mode) {
-	case TWHEEL_REARM_ALWAYS:
+	if (mode == TWHEEL_REARM_ALWAYS)
 		return true;
+	pending = twheel_timer_pending(timer);
+	switch (mode) {
 	case TWHEEL_REARM_IF_PENDING:
 		return pending;
 	case TWHEEL_REARM_IF_EARLIER:
@@ -369,16 +370,19 @@ static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u64 slack_ns,
 				     unsigned int mode, bool simple)
 {
-	struct twheel_shard *shard = twheel_timer_predict_shard(timer), *local;
+	struct twheel_shard *shard = this_cpu_read(twheel_last_shard), *local;
 	unsigned long flags, kernel_tick;
 	bool grown = true, near, reaches;
 	u64 tick;
 	int ret;
 
 	twheel_debug_assert_init(timer);
-	if (unlikely(!shard)) {
-		twheel_timer_is_zeroed(timer);
-		return -EINVAL;
+	if (unlikely(READ_ONCE(timer->shard_flags) != (unsigned long)shard)) {
+		shard = twheel_timer_predict_shard(timer);
+		if (unlikely(!shard)) {
+			twheel_timer_is_zeroed(timer);
+			return -EINVAL;
+		}
 	}
 	/* Any shard of the wheel will do for the tick. */
 	tick = twheel_shard_tick(shard, expires);

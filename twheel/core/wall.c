@@ -245,12 +245,11 @@ static bool wall_has_cancelled(const struct twheel_wall *wall)
 bool twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
 {
 	struct twheel_wall *wall = &shard->wall;
-	struct twheel_due *due = &wall->due;
 	u32 changes;
 	u64 now;
 
 	lockdep_assert_held(&shard->lock);
-	if (!hlist_empty(&due->nodes))
+	if (!hlist_empty(&wall->due.nodes))
 		return true;
 	now = ktime_get_real_ns();
 	changes = twheel_wall_changes();
@@ -259,14 +258,13 @@ bool twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
 		wall->noticed = true;
 		trace_twheel_clock_set(shard->number);
 	}
-	due->tick = TWHEEL_TICK_NEVER;
-	due->on_set = false;
+	wall->batch_on_set = false;
 	/* Batches of both kinds in turn, so that neither starves the other. */
 	wall->turn_of_taken = !wall->turn_of_taken;
 	if (wall->turn_of_taken && wall_batch_taken(shard, now))
 		return true;
 	if (wall_has_cancelled(wall)) {
-		due->on_set = wall_batch_cancelled(shard, budget);
+		wall->batch_on_set = wall_batch_cancelled(shard, budget);
 		return true;
 	}
 	wall_take_expired(shard, now, budget);

@@ -17,6 +17,7 @@ struct twheel_shard;
  * struct twheel_wall - the timers of CLOCK_REALTIME of a shard
  * @due: due timers that the reaper calls next
  * @tree: timers that are not due, by their exact deadlines
+ * @reach: 0, in the place of that of a wheel: no tick is near, see shard_is_near()
  * @taken: timers that the alarm or the reaper has taken, in this order, and those whose deadlines
  *	had passed when they were added
  * @last: the last one of them, or NULL
@@ -24,6 +25,7 @@ struct twheel_shard;
  * @on_set: those
  * @cancelled: timers that were on @on_set when a change was noticed
  * @changes: last noticed number of changes
+ * @batch_on_set: the timers on @due were cancelled by a change of the clock
  * @turn_of_taken: @taken comes before @cancelled next
  * @watching: the shard is among the watchers of its owner
  * @noticed: @on_set has timers that were armed before the last noticed change
@@ -33,6 +35,8 @@ struct twheel_shard;
 struct twheel_wall {
 	struct twheel_due	due;
 	struct rb_root_cached	tree;
+	u64			unused;
+	u64			reach;
 	struct hlist_head	taken;
 	struct hlist_node	*last;
 	struct hlist_head	plain;
@@ -42,6 +46,7 @@ struct twheel_wall {
 	bool			noticed;
 	bool			watching;
 	bool			turn_of_taken;
+	bool			batch_on_set;
 };
 
 /* The timer of CLOCK_REALTIME that contains a timer; that of an operation precedes it. */

@@ -425,6 +425,24 @@ static bool bucket_expire(struct twheel_queue *queue, struct twheel_bucket *buck
 	return false;
 }
 
+/*
+ * Make the nodes on @past the batch, which is empty, unless a bucket that expires at @first comes
+ * before them.
+ */
+static bool queue_take_past(struct twheel_queue *queue, u64 first, u64 now)
+{
+	if (hlist_empty(&queue->due.past)) {
+		queue->seen = now;
+		return false;
+	}
+	if (first <= now && first <= queue->seen)
+		return false;
+	hlist_move_list(&queue->due.past, &queue->due.nodes);
+	queue->tick = TWHEEL_TICK_NEVER;
+	queue->seen = now;
+	return true;
+}
+
 /**
  * twheel_queue_advance - expire buckets until nodes are due
  * @queue: the queue
@@ -442,7 +460,7 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *bud
 	struct twheel_due *due = &queue->due;
 	struct twheel_bucket *bucket;
 
-	if (!hlist_empty(&due->nodes) || twheel_due_take_past(due, twheel_queue_first(queue), now))
+	if (!hlist_empty(&due->nodes) || queue_take_past(queue, twheel_queue_first(queue), now))
 		return true;
 	while ((bucket = queue_first(queue)) && bucket->expires <= now) {
 		if (!hlist_empty(&due->nodes) && bucket->expires != queue->wheel.now)
@@ -451,8 +469,7 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *bud
 			return true;
 		--*budget;
 		queue->wheel.now = bucket->expires;
-		due->tick = bucket->expires;
-		due->on_set = false;
+		queue->tick = bucket->expires;
 		if (bucket_expire(queue, bucket, budget))
 			queue_remove(queue, bucket);
 	}

@@ -102,9 +102,6 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, u6
  * struct twheel_due - nodes that are due
  * @nodes: a batch: nodes of one tick, nodes of @past, or nodes that a change of the clock cancels
  * @past: nodes that were due when they were added; a batch for later
- * @tick: the tick of the batch; TWHEEL_TICK_NEVER if its lateness is not counted
- * @seen: time at which @past was last empty; what expired by then comes before @past
- * @on_set: the batch was cancelled by a change of the clock
  *
  * A batch has no order. The next one is taken when it is empty, so ticks are in order. @past as a
  * whole becomes a batch, and an expired bucket comes before what was added meanwhile: so timers
@@ -113,9 +110,6 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, u6
 struct twheel_due {
 	struct hlist_head	nodes;
 	struct hlist_head	past;
-	u64			tick;
-	u64			seen;
-	bool			on_set;
 };
 
 /**
@@ -123,6 +117,8 @@ struct twheel_due {
  * @due: expired nodes
  * @buckets: tree of non-empty buckets, and of buckets emptied by cancellation
  * @wheel: the wheel
+ * @tick: the tick of the batch of @due; TWHEEL_TICK_NEVER if its lateness is not counted
+ * @seen: tick at which @due.past was last empty; what expired by then comes before it
  * @nr_cascaded: number of moves of nodes to another bucket when theirs expired
  * @never: nodes that never expire
  * @never_counted: as @counted of a bucket
@@ -131,6 +127,8 @@ struct twheel_queue {
 	struct twheel_due	due;
 	struct rb_root_cached	buckets;
 	struct twheel_wheel	wheel;
+	u64			tick;
+	u64			seen;
 	u64			nr_cascaded;
 	struct hlist_head	never;
 	struct hlist_head	never_counted;
@@ -151,25 +149,6 @@ bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
 static inline bool twheel_due_ready(const struct twheel_due *due)
 {
 	return !hlist_empty(&due->nodes) || !hlist_empty(&due->past);
-}
-
-/*
- * Make the nodes on @past the batch, which is empty, unless something that expired at @first comes
- * before them.
- */
-static inline bool twheel_due_take_past(struct twheel_due *due, u64 first, u64 now)
-{
-	if (hlist_empty(&due->past)) {
-		due->seen = now;
-		return false;
-	}
-	if (first <= now && first <= due->seen)
-		return false;
-	hlist_move_list(&due->past, &due->nodes);
-	due->tick = TWHEEL_TICK_NEVER;
-	due->seen = now;
-	due->on_set = false;
-	return true;
 }
 
 /* Remove a node from its list. */
