@@ -30,14 +30,13 @@ static void place_of_bucket(struct place *place, const struct twheel_wheel *whee
 static void place_of(struct place *place, struct twheel_wheel *wheel, u64 expires)
 {
 	const struct twheel_bucket *bucket = NULL;
-	u64 begin;
 
 	*place = (struct place){ .tick = TWHEEL_TICK_NEVER, .level = -1, .slot = -1 };
 	if (expires > KTIME_MAX)
 		return;
 	place->tick = twheel_wheel_tick(wheel, expires);
 	if (wheel->nr_levels)
-		bucket = twheel_wheel_find(wheel, place->tick, &begin);
+		bucket = twheel_wheel_find(wheel, place->tick).bucket;
 	if (bucket)
 		place_of_bucket(place, wheel, bucket);
 }

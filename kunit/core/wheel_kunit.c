@@ -22,24 +22,23 @@ static void wheel_end(struct kunit *test)
 	twheel_wheel_destroy(&wheel);
 }
 
-/* Grow the wheel until it reaches the tick, and find the bucket and the beginning of its slot. */
-static struct twheel_bucket *place(struct kunit *test, u64 tick, u64 *begins)
+/* Grow the wheel until it reaches the tick, and find its slot. */
+static struct twheel_slot place(struct kunit *test, u64 tick)
 {
 	while (!twheel_wheel_reaches(&wheel, tick))
 		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&wheel, GFP_KERNEL), 0);
-	return twheel_wheel_find(&wheel, tick, begins);
+	return twheel_wheel_find(&wheel, tick);
 }
 
 static void expect_place(struct kunit *test, u64 expires, unsigned int level,
 			 unsigned int slot, u64 begins)
 {
-	u64 found;
-	struct twheel_bucket *bucket = place(test, expires, &found);
+	struct twheel_slot found = place(test, expires);
 
-	KUNIT_ASSERT_NOT_NULL(test, bucket);
-	KUNIT_EXPECT_EQ(test, bucket->level, level);
-	KUNIT_EXPECT_PTR_EQ(test, bucket, &wheel.level[level]->bucket[slot]);
-	KUNIT_EXPECT_EQ(test, found, begins);
+	KUNIT_ASSERT_NOT_NULL(test, found.bucket);
+	KUNIT_EXPECT_EQ(test, found.bucket->level, level);
+	KUNIT_EXPECT_PTR_EQ(test, found.bucket, &wheel.level[level]->bucket[slot]);
+	KUNIT_EXPECT_EQ(test, found.begin, begins);
 }
 
 /* Tick of 1 ms, 20 slots. A timer moves when its slot begins. */

@@ -49,7 +49,7 @@ static u64 list_count(struct twheel_shard *shard, struct hlist_head *list,
 		spin_lock_irq(&shard->lock);
 	}
 	if (hlist_empty(list))
-		hlist_move_list(counted, list);
+		twheel_nodes_move(counted, list);
 	return nr;
 }
 

@@ -37,9 +37,10 @@ void twheel_callback_leaked(const struct twheel_callback *callback, unsigned lon
 static inline void twheel_callback_begin(struct twheel_callback *callback, unsigned long class)
 {
 	callback->preempt_count = preempt_count();
-	callback->locks = lockdep_depth(current);
-	if (IS_ENABLED(CONFIG_LOCKDEP))
+	if (IS_ENABLED(CONFIG_LOCKDEP)) {
+		callback->locks = lockdep_depth(current);
 		twheel_callback_init_map(&callback->map, class);
+	}
 	lock_map_acquire_read(&callback->map);
 	callback->begin = trace_twheel_callback_enabled() ? ktime_get_mono_fast_ns() : 0;
 }
@@ -51,7 +52,7 @@ static inline void twheel_callback_end(struct twheel_callback *callback, unsigne
 		trace_twheel_callback(class, ktime_get_mono_fast_ns() - callback->begin);
 	lock_map_release(&callback->map);
 	if (unlikely(preempt_count() != callback->preempt_count ||
-		     lockdep_depth(current) > callback->locks))
+		     (IS_ENABLED(CONFIG_LOCKDEP) && lockdep_depth(current) > callback->locks)))
 		twheel_callback_leaked(callback, class);
 }
 

@@ -19,7 +19,6 @@
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/moduleparam.h>
-#include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <trace/events/twheel.h>
@@ -55,7 +54,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_error);
  * @moves: limit on moved nodes and buckets
  * @counted: number of callbacks whose lateness has been counted
  * @begin: time at which the tick of the kernel was last seen to pass
- * @tick: that tick
+ * @tick: that tick, see turn_tick()
  */
 struct turn {
 	u64		now;
@@ -68,13 +67,14 @@ struct turn {
 /* The callbacks since the last call were of one tick. */
 static void turn_count_late(struct twheel_shard *shard, struct turn *turn)
 {
-	u64 nr = shard->fired - turn->counted;
+	u64 late, nr = shard->fired - turn->counted;
 
 	turn->counted = shard->fired;
 	/* Those of CLOCK_REALTIME have been counted. */
 	if (!nr || twheel_shard_is_wall(shard) || shard->queue.tick == TWHEEL_TICK_NEVER)
 		return;
-	twheel_shard_count_late(shard, nr, (turn->now - shard->queue.tick) * shard->tick_ns);
+	late = turn->now - shard->queue.tick;
+	twheel_shard_count_late(shard, nr, late * shard->tick_ns, late);
 }
 
 /* The batch is empty: take the next one. Return: a due timer, or NULL. */
@@ -84,6 +84,12 @@ static noinline struct twheel_node *turn_advance(struct twheel_shard *shard, str
 	if (!twheel_shard_advance(shard, turn->now, &turn->moves))
 		return NULL;
 	return twheel_due_pop(&shard->due);
+}
+
+/* The tick to compare with after a callback; one that has passed with slow_ns=0. */
+static unsigned long turn_tick(void)
+{
+	return READ_ONCE(slow_ns) ? jiffies : jiffies - 1;
 }
 
 /*
@@ -96,7 +102,7 @@ static noinline void turn_time(struct twheel_shard *shard, const struct twheel_t
 	unsigned long limit = READ_ONCE(slow_ns);
 	u64 end = ktime_get_mono_fast_ns();
 
-	turn->tick = jiffies;
+	turn->tick = turn_tick();
 	if ((s64)(end - turn->begin) >= (s64)limit) {
 		shard->slow++;
 		trace_twheel_timer_slow(timer, fn, end - turn->begin);
@@ -104,15 +110,12 @@ static noinline void turn_time(struct twheel_shard *shard, const struct twheel_t
 	turn->begin = end;
 }
 
-/*
- * The callback has returned and may have freed the timer. Return: true if the caller must wake the
- * waiters of the shard, without the lock.
- */
-static noinline bool turn_end_wait(struct twheel_shard *shard)
+/* The callback that was waited for has returned. */
+static noinline void turn_end_wait(struct twheel_shard *shard)
 {
 	shard->waited = 0;
-	shard->refuse &= ~TWHEEL_REFUSE_CANCEL;
-	return true;
+	shard->checks &= ~TWHEEL_CHECK_CANCEL;
+	wake_up_all(&shard->idle);
 }
 
 /*
@@ -125,15 +128,13 @@ static bool shard_expire(struct twheel_shard *shard)
 {
 	struct turn turn = {
 		.now = twheel_shard_now(shard), .moves = TWHEEL_CHUNK, .counted = shard->fired,
-		.begin = ktime_get_mono_fast_ns(), .tick = jiffies,
+		.begin = ktime_get_mono_fast_ns(), .tick = turn_tick(),
 	};
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int calls = TWHEEL_CHUNK;
-	unsigned long kernel_tick;
 	struct twheel_callback callback;
 	struct twheel_timer *timer;
 	struct twheel_node *node;
-	bool wake = false;
 
 	do {
 		node = twheel_due_pop(&shard->due);
@@ -144,15 +145,10 @@ static bool shard_expire(struct twheel_shard *shard)
 		timer = container_of(node, struct twheel_timer, node);
 		fn = timer->fn;
 		twheel_debug_deactivate(timer);
-		trace_twheel_timer_fire(timer, shard->number);
+		trace_twheel_timer_fire(timer, shard);
 		shard->fired++;
 		shard->running = timer;
-		/* The removal has touched the next node; prefetch the one after it. */
-		if (shard->due.nodes.first)
-			prefetchw(shard->due.nodes.first->next);
 		spin_unlock_irq(&shard->lock);
-		if (unlikely(wake))
-			wake_up_all(&shard->idle);
 
 		/* It may free the timer. */
 		twheel_callback_begin(&callback, (unsigned long)fn);
@@ -161,17 +157,12 @@ static bool shard_expire(struct twheel_shard *shard)
 
 		spin_lock_irq(&shard->lock);
 		shard->running = NULL;
-		wake = unlikely(shard->waited) && turn_end_wait(shard);
-		kernel_tick = jiffies;
-		if (unlikely(turn.tick != kernel_tick || !READ_ONCE(slow_ns)))
+		if (unlikely(shard->waited))
+			turn_end_wait(shard);
+		if (unlikely(turn.tick != jiffies))
 			turn_time(shard, timer, fn, &turn);
 	} while (--calls && !need_resched());
 	turn_count_late(shard, &turn);
-	if (unlikely(wake)) {
-		spin_unlock_irq(&shard->lock);
-		wake_up_all(&shard->idle);
-		spin_lock_irq(&shard->lock);
-	}
 	if (twheel_shard_is_wall(shard))
 		return twheel_wall_busy(&shard->wall, turn.now);
 	return twheel_queue_next(&shard->queue) <= turn.now;

@@ -228,17 +228,17 @@ void twheel_shard_wait(struct twheel_shard *shard, u8 waited)
 		return;
 	shard->waited |= waited;
 	if (waited & TWHEEL_WAITED_CANCEL)
-		shard->refuse |= TWHEEL_REFUSE_CANCEL;
+		shard->checks |= TWHEEL_CHECK_CANCEL;
 	wait_event_lock_irq(shard->idle, !shard->running || shard->fired != fired, shard->lock);
 }
 
-/* Count the lateness of @nr callbacks. */
-void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns)
+/* Count the lateness of @nr callbacks, in ns and in ticks. */
+void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns, u64 late)
 {
 	lockdep_assert_held(&shard->lock);
 	shard->late_ns += nr * late_ns;
 	shard->late[min(fls64(late_ns >> 10), TWHEEL_LATE_BUCKETS - 1)] += nr;
-	shard->latest_ticks = max(shard->latest_ticks, twheel_tick_floor(shard, late_ns));
+	shard->latest_ticks = max(shard->latest_ticks, late);
 }
 
 /* Memory of a shard; that of CLOCK_REALTIME has no wheel. */
@@ -266,7 +266,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	shard->armed = TWHEEL_TICK_NEVER;
 	shard->max_pending = config->max_pending;
 	if (config->max_pending)
-		shard->refuse = TWHEEL_REFUSE_LIMIT;
+		shard->checks |= TWHEEL_CHECK_LIMIT;
 	twheel_hrtimer_setup(&shard->alarm, twheel_shard_alarm, twheel_clock_id(config->clock),
 			     HRTIMER_MODE_ABS);
 	shard->tick_ns = config->tick_ns;
@@ -274,6 +274,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	if (!(config->tick_ns & (config->tick_ns - 1)))
 		shard->tick_shift = ilog2(config->tick_ns);
 	if (twheel_shard_is_wall(shard)) {
+		shard->checks |= TWHEEL_CHECK_WALL;
 		twheel_wall_init(&shard->wall);
 		return 0;
 	}

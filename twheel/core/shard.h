@@ -71,10 +71,14 @@ static inline u64 twheel_clock_ns(enum twheel_clock clock)
 #define TWHEEL_WAITED		BIT(0)
 #define TWHEEL_WAITED_CANCEL	BIT(1)
 
-/* Reasons for which a shard may refuse to arm a timer. */
-#define TWHEEL_REFUSE_STOPPED	BIT(0)
-#define TWHEEL_REFUSE_CANCEL	BIT(1)
-#define TWHEEL_REFUSE_LIMIT	BIT(2)
+/*
+ * Reasons to look closer when a timer is armed: the shard may refuse it, or is of CLOCK_REALTIME.
+ * Without them an add or a re-arm takes the short way.
+ */
+#define TWHEEL_CHECK_STOPPED	BIT(0)
+#define TWHEEL_CHECK_CANCEL	BIT(1)
+#define TWHEEL_CHECK_LIMIT	BIT(2)
+#define TWHEEL_CHECK_WALL	BIT(3)
 
 struct mem_cgroup;
 
@@ -82,7 +86,7 @@ struct mem_cgroup;
  * struct twheel_shard - timers with callbacks that run one at a time, their reaper and alarm
  * @lock: protects the fields up to @fired, those from @idle to @wakeups, and the timers; taken in
  *	any context
- * @refuse: TWHEEL_REFUSE_*
+ * @checks: TWHEEL_CHECK_*
  * @waited: TWHEEL_WAITED*, for @running
  * @asleep: the shard has no turns, and has to ask for one
  * @woken: the reaper was woken, and has not had a turn since
@@ -104,7 +108,7 @@ struct mem_cgroup;
  * @memcg: memory cgroup charged for levels that the reaper allocates
  * @share: its owner on @reaper
  * @idle: woken when a callback has returned that was @waited for
- * @max_pending: limit on pending timers, with TWHEEL_REFUSE_LIMIT
+ * @max_pending: limit on pending timers, with TWHEEL_CHECK_LIMIT
  * @rejected: timers rejected by the limit
  * @slow: long callbacks
  * @latest_ticks: maximum lateness in ticks
@@ -125,7 +129,7 @@ struct mem_cgroup;
  */
 struct twheel_shard {
 	spinlock_t		lock;	/* of the timers */
-	u8			refuse;
+	u8			checks;
 	u8			waited;
 	bool			asleep;
 	bool			woken;
@@ -165,7 +169,6 @@ struct twheel_shard {
 } ____cacheline_aligned;
 
 static_assert(!offsetof(struct twheel_queue, due) && !offsetof(struct twheel_wall, due));
-static_assert(offsetof(struct twheel_queue, wheel.reach) == offsetof(struct twheel_wall, reach));
 static_assert(offsetof(struct twheel_queue, wheel.level) == 64 || !IS_ENABLED(CONFIG_64BIT));
 /* The low bits of the address of a shard are free for the flags of a timer. */
 static_assert(__alignof__(struct twheel_shard) > TWHEEL_TIMER_FLAGS);
@@ -198,7 +201,7 @@ void twheel_shard_wake(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_added(struct twheel_shard *shard, u64 next);
 void twheel_shard_wait(struct twheel_shard *shard, u8 waited);
-void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns);
+void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns, u64 late);
 
 /* Make timers due, on a wheel up to tick @now. Return: true if there is more work. */
 static inline bool twheel_shard_advance(struct twheel_shard *shard, u64 now, unsigned int *budget)

@@ -38,6 +38,7 @@
  * timers on its level do.
  */
 #include <linux/bug.h>
+#include <linux/build_bug.h>
 #include <linux/container_of.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
@@ -208,12 +209,12 @@ static __always_inline bool node_stays(const struct twheel_shard *shard,
 	       node->expires > (wheel->now + wheel->slots - 1) * shard->tick_ns;
 }
 
-/* Whether the levels surely suffice for a tick; never for CLOCK_REALTIME. */
+/* Whether the levels surely suffice for a tick. */
 static __always_inline bool shard_is_near(const struct twheel_shard *shard, u64 tick)
 {
 	const struct twheel_wheel *wheel = &shard->queue.wheel;
 
-	return likely(tick - wheel->now < wheel->reach);
+	return tick - wheel->now < wheel->reach;
 }
 
 /*
@@ -282,10 +283,10 @@ static noinline bool shard_reaches(const struct twheel_shard *shard, u64 tick)
 /* Why a timer cannot be armed, or 0. */
 static noinline int shard_refuses(struct twheel_shard *shard, const struct twheel_timer *timer)
 {
-	if (!timer->fn || shard->refuse & TWHEEL_REFUSE_STOPPED ||
+	if (!timer->fn || shard->checks & TWHEEL_CHECK_STOPPED ||
 	    (shard->running == timer && shard->waited & TWHEEL_WAITED_CANCEL))
 		return -ESHUTDOWN;
-	if (!(shard->refuse & TWHEEL_REFUSE_LIMIT) || twheel_timer_pending(timer) ||
+	if (!(shard->checks & TWHEEL_CHECK_LIMIT) || twheel_timer_pending(timer) ||
 	    twheel_shard_pending(shard) < shard->max_pending)
 		return 0;
 	shard->rejected++;
@@ -316,19 +317,20 @@ static bool mode_applies(const struct twheel_timer *timer, u64 expires, unsigned
 }
 
 /*
- * Arm a timer, with its shard locked and perhaps also the local one, to which it moves. Return: as
- * twheel_timer_rearm(); 0 for an add.
+ * Arm a timer, with its shard locked and perhaps also the local one, to which it moves. @near: the
+ * levels suffice, and the shard is not of CLOCK_REALTIME. Return: as twheel_timer_rearm(); 0 for an
+ * add.
  */
 static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct twheel_shard *shard,
 					    struct twheel_shard *local, u64 expires, u64 tick,
-					    bool near, unsigned int mode)
+					    bool near, unsigned int mode, bool simple)
 {
-	bool pending = twheel_timer_pending(timer);
+	bool pending = twheel_timer_pending(timer), wall = !near && twheel_shard_is_wall(shard);
 	int err;
 
 	if (mode == ARM_ADD ? pending : !mode_applies(timer, expires, mode))
 		return mode == ARM_ADD ? -EBUSY : 0;
-	if (unlikely(local->refuse || !timer->fn)) {
+	if (!simple && unlikely(local->checks || !timer->fn)) {
 		err = shard_refuses(local, timer);
 		if (err)
 			return err;
@@ -336,13 +338,13 @@ static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct t
 	if (pending) {
 		if (near && local == shard && node_stays(shard, &timer->node, expires)) {
 			timer->node.expires = expires;
-			trace_twheel_timer_stay(timer, shard->number);
+			trace_twheel_timer_stay(timer, shard);
 			shard->rearmed++;
 			return 1;
 		}
-		if (unlikely(twheel_shard_is_wall(shard)) && twheel_wall_was_set(timer))
+		if (wall && twheel_wall_was_set(timer))
 			return -ECANCELED;
-		twheel_timer_detach(shard, timer);
+		twheel_timer_detach(shard, timer, wall);
 		/* It counts as added on the shard where it will end. */
 		shard->added--;
 		local->rearmed++;
@@ -350,7 +352,7 @@ static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct t
 	local->added++;
 	if (unlikely(local != shard))
 		WRITE_ONCE(timer->shard_flags, (unsigned long)local | twheel_timer_flags(timer));
-	twheel_timer_enqueue(local, timer, expires, tick);
+	twheel_timer_enqueue(local, timer, expires, tick, wall);
 	if (mode == ARM_ADD)
 		return 0;
 	return pending ? 1 : 2;
@@ -364,8 +366,8 @@ static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
  * shard needs a level, too; see wheel.c.
  *
  * This is inlined three times. The two copies for a @simple add and re-arm, without slack, leave
- * timers of other shards, of CLOCK_REALTIME and beyond the levels to the third one: 25 instructions
- * less for a re-arm.
+ * timers of other shards, beyond the levels, and those that need a closer look to the third one: 25
+ * instructions less for a re-arm.
  */
 static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u64 slack_ns,
 				     unsigned int mode, bool simple)
@@ -398,14 +400,16 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u6
 		kernel_tick = jiffies;
 		if (unlikely(local->forwarded != kernel_tick))
 			twheel_shard_forward(local);
-		near = shard_is_near(local, tick);
-		if (simple && unlikely(!near)) {
+		near = !(local->checks & (simple ? ~0 : TWHEEL_CHECK_WALL)) &&
+		       shard_is_near(local, tick);
+		if (simple && unlikely(!near || !timer->fn)) {
 			spin_unlock_irqrestore(&shard->lock, flags);
 			return timer_arm_any(timer, expires, 0, mode);
 		}
 		reaches = near || shard_reaches(local, tick) || !grown;
 		if (likely(reaches))
-			ret = timer_arm_locked(timer, shard, local, expires, tick, near, mode);
+			ret = timer_arm_locked(timer, shard, local, expires, tick, near, mode,
+					       simple);
 		if (!simple && local != shard) {
 			__acquire(&shard->lock);
 			spin_unlock(&shard->lock);
@@ -477,8 +481,9 @@ EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode)
 {
-	if (unlikely(slack_ns || mode != TWHEEL_REARM_ALWAYS))
+	if (unlikely(slack_ns | mode))
 		return timer_arm_any(timer, deadline, slack_ns, mode);
+	BUILD_BUG_ON(TWHEEL_REARM_ALWAYS);
 	return timer_arm(timer, deadline, 0, TWHEEL_REARM_ALWAYS, true);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);

@@ -33,11 +33,15 @@ static inline bool twheel_timer_usable(struct twheel_timer *timer)
 	return likely(twheel_timer_shard(timer)) || !twheel_timer_is_zeroed(timer);
 }
 
-/* Take a pending timer off its list, with its shard locked. It is still counted as added. */
-static inline void twheel_timer_detach(struct twheel_shard *shard, struct twheel_timer *timer)
+/*
+ * Take a pending timer off its list, with its shard locked. It is still counted as added. @wall:
+ * the shard is of CLOCK_REALTIME.
+ */
+static __always_inline void twheel_timer_detach(struct twheel_shard *shard,
+						struct twheel_timer *timer, bool wall)
 {
 	lockdep_assert_held(&shard->lock);
-	if (unlikely(twheel_shard_is_wall(shard)))
+	if (unlikely(wall))
 		twheel_wall_del(shard, timer);
 	else
 		twheel_node_del(&timer->node);
@@ -46,14 +50,15 @@ static inline void twheel_timer_detach(struct twheel_shard *shard, struct twheel
 
 /* Make a timer that is not pending and belongs to the locked shard expire at @tick. */
 static __always_inline void twheel_timer_enqueue(struct twheel_shard *shard,
-						 struct twheel_timer *timer, u64 expires, u64 tick)
+						 struct twheel_timer *timer, u64 expires, u64 tick,
+						 bool wall)
 {
 	u64 next;
 
 	lockdep_assert_held(&shard->lock);
 	twheel_debug_activate(timer);
 	timer->node.expires = expires;
-	if (unlikely(twheel_shard_is_wall(shard)))
+	if (unlikely(wall))
 		next = twheel_wall_add(shard, timer);
 	else
 		next = twheel_queue_add(&shard->queue, &timer->node, tick);
@@ -67,8 +72,8 @@ static inline bool twheel_timer_remove(struct twheel_shard *shard, struct twheel
 {
 	if (!twheel_timer_pending(timer))
 		return false;
-	twheel_timer_detach(shard, timer);
-	trace_twheel_timer_cancel(timer, shard->number);
+	twheel_timer_detach(shard, timer, twheel_shard_is_wall(shard));
+	trace_twheel_timer_cancel(timer, shard);
 	shard->cancelled++;
 	return true;
 }

@@ -131,8 +131,11 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 	return timer->node.expires;
 }
 
-/* Remove a pending timer from its list, and from the tree unless it is due. */
-void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer)
+/*
+ * Remove a pending timer from its list, and from the tree unless it is due. The caller adds it to
+ * another list: it stays pending for those that look without the lock.
+ */
+static void wall_unlink(struct twheel_shard *shard, struct twheel_timer *timer)
 {
 	struct twheel_wall_part *part = &twheel_wall_timer(timer)->part;
 	struct hlist_node *entry = &timer->node.entry;
@@ -146,7 +149,14 @@ void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer)
 	if (wall->last == entry)
 		wall->last = entry->pprev == &wall->taken.first ? NULL :
 			     container_of(entry->pprev, struct hlist_node, next);
-	hlist_del_init(entry);
+	__hlist_del(entry);
+}
+
+/* Remove a pending timer. */
+void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer)
+{
+	wall_unlink(shard, timer);
+	WRITE_ONCE(timer->node.entry.pprev, NULL);
 }
 
 /* Take timers whose deadlines have come. Return: true if there are more. */
@@ -162,7 +172,7 @@ static bool wall_take_expired(struct twheel_shard *shard, u64 now, unsigned int 
 			return true;
 		--*budget;
 		timer = &rb_entry(first, struct twheel_wall_timer, part.queued)->timer;
-		twheel_wall_del(shard, timer);
+		wall_unlink(shard, timer);
 		/* As with timerfd, it does not matter that the clock was set past the deadline. */
 		if (wall_is_on_set(timer) && twheel_wall_timer(timer)->part.changes != changes)
 			hlist_add_head(&timer->node.entry, &wall->cancelled);
@@ -192,16 +202,16 @@ static bool wall_batch_taken(struct twheel_shard *shard, u64 now)
 	unsigned int nr = TWHEEL_CHUNK;
 	struct twheel_wall_part *part;
 	struct twheel_timer *timer;
-	u64 expires;
+	u64 late;
 
 	while (nr-- && !hlist_empty(&wall->taken)) {
 		timer = hlist_entry(wall->taken.first, struct twheel_timer, node.entry);
-		expires = timer->node.expires;
-		twheel_wall_del(shard, timer);
+		late = now - min(now, timer->node.expires);
+		wall_unlink(shard, timer);
 		list_append(&wall->due.nodes, &last, &timer->node.entry);
 		part = &twheel_wall_timer(timer)->part;
 		if (!part->past && part->changes == wall->changes)
-			twheel_shard_count_late(shard, 1, now - min(now, expires));
+			twheel_shard_count_late(shard, 1, late, twheel_tick_floor(shard, late));
 	}
 	return last;
 }
@@ -214,13 +224,13 @@ static bool wall_batch_cancelled(struct twheel_shard *shard, unsigned int *budge
 	struct twheel_timer *timer;
 
 	if (wall->noticed && hlist_empty(&wall->cancelled)) {
-		hlist_move_list(&wall->on_set, &wall->cancelled);
+		twheel_nodes_move(&wall->on_set, &wall->cancelled);
 		wall->noticed = false;
 	}
 	for (; *budget && !hlist_empty(&wall->cancelled); --*budget) {
 		timer = hlist_entry(wall->cancelled.first, struct twheel_timer, node.entry);
 		if (twheel_wall_timer(timer)->part.changes != wall->changes) {
-			twheel_wall_del(shard, timer);
+			wall_unlink(shard, timer);
 			list_append(&wall->due.nodes, &last, &timer->node.entry);
 		} else {
 			__hlist_del(&timer->node.entry);

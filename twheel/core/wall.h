@@ -17,7 +17,6 @@ struct twheel_shard;
  * struct twheel_wall - the timers of CLOCK_REALTIME of a shard
  * @due: due timers that the reaper calls next
  * @tree: timers that are not due, by their exact deadlines
- * @reach: 0, in the place of that of a wheel: no tick is near, see shard_is_near()
  * @taken: timers that the alarm or the reaper has taken, in this order, and those whose deadlines
  *	had passed when they were added
  * @last: the last one of them, or NULL
@@ -35,8 +34,6 @@ struct twheel_shard;
 struct twheel_wall {
 	struct twheel_due	due;
 	struct rb_root_cached	tree;
-	u64			unused;
-	u64			reach;
 	struct hlist_head	taken;
 	struct hlist_node	*last;
 	struct hlist_head	plain;

@@ -43,7 +43,6 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
-#include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <trace/events/twheel.h>
@@ -188,33 +187,33 @@ bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_reaches);
 
 /*
- * The bucket for a tick that has not passed, if the number of slots is a power of two: its position
- * is a matter of shifts, and needs no further cache line. NULL if the tick is out of reach.
+ * The slot of a tick that has not passed, if the number of slots is a power of two: its position is
+ * a matter of shifts, and needs no further cache line. Without a bucket if it is out of reach.
  */
-static __always_inline struct twheel_bucket *find_by_shifts(struct twheel_wheel *wheel, u64 tick,
-							    u64 *expires)
+static __always_inline struct twheel_slot find_by_shifts(struct twheel_wheel *wheel, u64 tick)
 {
-	unsigned int slots = wheel->slots, level = wheel->level_of[fls64(tick - wheel->now)];
+	unsigned int level = wheel->level_of[fls64(tick - wheel->now)];
 	unsigned int shift = level * wheel->shift;
-	u64 number;
+	u64 number, slots = wheel->slots;
 
 	for (;; level++, shift += wheel->shift) {
 		if (unlikely(level >= wheel->nr_levels))
-			return NULL;
+			return (struct twheel_slot){};
 		number = tick >> shift;
 		if (likely(number - (wheel->now >> shift) < slots))
 			break;
 	}
-	*expires = number << shift;
-	return &wheel->level[level]->bucket[number & (slots - 1)];
+	return (struct twheel_slot){
+		.bucket = &wheel->level[level]->bucket[number & (slots - 1)],
+		.begin = number << shift,
+	};
 }
 
 /* Likewise for any number of slots; a tick that is out of reach has the last one. */
-static noinline struct twheel_bucket *find_by_divisions(struct twheel_wheel *wheel, u64 tick,
-							u64 *expires)
+static noinline struct twheel_slot find_by_divisions(struct twheel_wheel *wheel, u64 tick)
 {
 	unsigned int level = wheel->level_of[fls64(tick - wheel->now)];
-	struct twheel_bucket *bucket;
+	struct twheel_slot slot;
 	u64 number, now;
 	bool far;
 	u32 index;
@@ -228,44 +227,41 @@ static noinline struct twheel_bucket *find_by_divisions(struct twheel_wheel *whe
 	}
 	if (far)
 		number = now + wheel->slots - 1;
-	*expires = number * wheel->span[level];
+	slot.begin = number * wheel->span[level];
 	div_u64_rem(number, wheel->slots, &index);
-	bucket = &wheel->level[level]->bucket[index];
+	slot.bucket = &wheel->level[level]->bucket[index];
 	if (far) {
-		bucket->mixed = true;
+		slot.bucket->mixed = true;
 		wheel->lacks_level = true;
 	}
-	return bucket;
+	return slot;
 }
 
-static __always_inline struct twheel_bucket *wheel_find(struct twheel_wheel *wheel, u64 tick,
-							u64 *expires)
+static __always_inline struct twheel_slot wheel_find(struct twheel_wheel *wheel, u64 tick)
 {
-	struct twheel_bucket *bucket = NULL;
+	struct twheel_slot slot;
+	u64 slots = wheel->slots;
 
 	if (tick <= wheel->now)
-		return NULL;
-	/* Most nodes that move to another bucket go to level 0: 12 instructions less for them. */
-	if (tick - wheel->now < wheel->slots && likely(wheel->shift && wheel->nr_levels)) {
-		*expires = tick;
-		return &wheel->level[0]->bucket[tick & (wheel->slots - 1)];
+		return (struct twheel_slot){};
+	if (likely(wheel->shift)) {
+		/* Most nodes that move go to level 0: 12 instructions less for them. */
+		if (tick - wheel->now < slots)
+			return (struct twheel_slot){
+				.bucket = &wheel->level[0]->bucket[tick & (slots - 1)],
+				.begin = tick,
+			};
+		slot = find_by_shifts(wheel, tick);
+		if (likely(slot.bucket))
+			return slot;
 	}
-	if (likely(wheel->shift))
-		bucket = find_by_shifts(wheel, tick, expires);
-	return likely(bucket) ? bucket : find_by_divisions(wheel, tick, expires);
+	return find_by_divisions(wheel, tick);
 }
 
-/**
- * twheel_wheel_find - find the bucket for a tick
- * @wheel: the wheel, with at least one level
- * @tick: tick of a node
- * @expires: set to the beginning of the slot of the bucket
- *
- * Return: the bucket, which must expire at @expires; NULL if the tick has passed.
- */
-struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, u64 *expires)
+/* Find the slot of a tick. The wheel has at least one level. */
+struct twheel_slot twheel_wheel_find(struct twheel_wheel *wheel, u64 tick)
 {
-	return wheel_find(wheel, tick, expires);
+	return wheel_find(wheel, tick);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_find);
 
@@ -305,18 +301,16 @@ static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucke
 static __always_inline u64 queue_place(struct twheel_queue *queue, struct twheel_node *node,
 				       struct hlist_head *due, u64 tick)
 {
-	struct twheel_bucket *bucket;
-	u64 expires;
+	struct twheel_slot slot = wheel_find(&queue->wheel, tick);
 
-	bucket = wheel_find(&queue->wheel, tick, &expires);
-	if (!bucket) {
+	if (!slot.bucket) {
 		hlist_add_head(&node->entry, due);
 		return 0;
 	}
-	if (RB_EMPTY_NODE(&bucket->queued))
-		queue_insert(queue, bucket, expires);
-	hlist_add_head(&node->entry, &bucket->nodes);
-	return expires;
+	if (RB_EMPTY_NODE(&slot.bucket->queued))
+		queue_insert(queue, slot.bucket, slot.begin);
+	hlist_add_head(&node->entry, &slot.bucket->nodes);
+	return slot.begin;
 }
 
 /* Initialise an empty queue over a wheel without levels. */
@@ -389,39 +383,39 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 static unsigned int bucket_cascade(struct twheel_queue *queue, struct twheel_bucket *bucket,
 				   unsigned int budget)
 {
+	unsigned int before = budget;
 	struct twheel_node *node;
 	u64 tick;
 
-	for (; budget && !hlist_empty(&bucket->nodes); budget--) {
-		node = hlist_entry(bucket->nodes.first, struct twheel_node, entry);
-		__hlist_del(&node->entry);
-		/* With a million timers, the next one is not in the caches. */
-		prefetchw(bucket->nodes.first);
+	for (; budget && bucket->nodes.first; budget--) {
+		node = twheel_nodes_shift(&bucket->nodes);
 		tick = twheel_wheel_tick(&queue->wheel, node->expires);
 		/* With slack a node may become due on a high level. */
-		queue->nr_cascaded += tick > queue->wheel.now;
-		queue_place(queue, node, &queue->due.nodes, tick);
+		if (!queue_place(queue, node, &queue->due.nodes, tick))
+			queue->nr_cascaded--;
 		trace_twheel_timer_cascade(&queue->wheel, bucket, node);
 	}
+	queue->nr_cascaded += before - budget;
 	return budget;
 }
 
 /*
- * Move the nodes of an expired bucket, as far as the budget suffices. On level 0 all nodes are due
- * at the same tick and move as one list, unless the bucket is mixed, or another bucket has expired
- * at this tick. Return: true if the bucket is empty.
+ * Move the nodes of an expired bucket, as far as the budget suffices; no node is due. On level 0 all
+ * nodes are due at the same tick and move as one list, unless the bucket is mixed. Return: true if
+ * the bucket is empty.
  */
 static bool bucket_expire(struct twheel_queue *queue, struct twheel_bucket *bucket,
 			  unsigned int *budget)
 {
-	if (bucket->level == 0 && !bucket->mixed && hlist_empty(&queue->due.nodes))
-		hlist_move_list(&bucket->nodes, &queue->due.nodes);
-	*budget = bucket_cascade(queue, bucket, *budget);
+	if (bucket->level == 0 && !bucket->mixed)
+		twheel_nodes_move(&bucket->nodes, &queue->due.nodes);
+	else
+		*budget = bucket_cascade(queue, bucket, *budget);
 	if (!hlist_empty(&bucket->nodes))
 		return false;
 	if (likely(hlist_empty(&bucket->counted)))
 		return true;
-	hlist_move_list(&bucket->counted, &bucket->nodes);
+	twheel_nodes_move(&bucket->counted, &bucket->nodes);
 	return false;
 }
 
@@ -437,7 +431,7 @@ static bool queue_take_past(struct twheel_queue *queue, u64 first, u64 now)
 	}
 	if (first <= now && first <= queue->seen)
 		return false;
-	hlist_move_list(&queue->due.past, &queue->due.nodes);
+	twheel_nodes_move(&queue->due.past, &queue->due.nodes);
 	queue->tick = TWHEEL_TICK_NEVER;
 	queue->seen = now;
 	return true;
@@ -449,7 +443,7 @@ static bool queue_take_past(struct twheel_queue *queue, u64 first, u64 now)
  * @now: current tick
  * @budget: limit on moved nodes and on buckets, emptied ones included; decremented
  *
- * The nodes of a tick become a batch when the previous one is empty; other nodes go to other
+ * Due nodes of a bucket become a batch when the previous one is empty; other nodes go to other
  * buckets. Nodes may be added and deleted between two calls: the wheel stays at the tick of the
  * current bucket.
  *
@@ -463,8 +457,6 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *bud
 	if (!hlist_empty(&due->nodes) || queue_take_past(queue, twheel_queue_first(queue), now))
 		return true;
 	while ((bucket = queue_first(queue)) && bucket->expires <= now) {
-		if (!hlist_empty(&due->nodes) && bucket->expires != queue->wheel.now)
-			return true;
 		if (!*budget)
 			return true;
 		--*budget;
@@ -472,9 +464,11 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *bud
 		queue->tick = bucket->expires;
 		if (bucket_expire(queue, bucket, budget))
 			queue_remove(queue, bucket);
+		if (!hlist_empty(&due->nodes))
+			return true;
 	}
 	twheel_queue_forward(queue, now);
-	return twheel_due_ready(due);
+	return !hlist_empty(&due->past);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_advance);
 

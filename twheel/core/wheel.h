@@ -3,9 +3,11 @@
 #ifndef _TWHEEL_CORE_WHEEL_H
 #define _TWHEEL_CORE_WHEEL_H
 
+#include <linux/compiler.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/math64.h>
+#include <linux/prefetch.h>
 #include <linux/rbtree.h>
 #include <linux/stddef.h>
 #include <linux/twheel.h>
@@ -96,7 +98,17 @@ void twheel_level_free(struct twheel_level *level);
 bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level);
 int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 
-struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, u64 *expires);
+/**
+ * struct twheel_slot - a slot in which a tick is
+ * @bucket: its bucket; NULL for a tick that has passed
+ * @begin: its first tick, at which the bucket must expire
+ */
+struct twheel_slot {
+	struct twheel_bucket	*bucket;
+	u64			begin;
+};
+
+struct twheel_slot twheel_wheel_find(struct twheel_wheel *wheel, u64 tick);
 
 /**
  * struct twheel_due - nodes that are due
@@ -151,21 +163,53 @@ static inline bool twheel_due_ready(const struct twheel_due *due)
 	return !hlist_empty(&due->nodes) || !hlist_empty(&due->past);
 }
 
+/*
+ * The lists of nodes. Whether a timer is pending is also read without the lock, see
+ * twheel_timer_pending(): so @pprev of a node is written once, and a node that moves keeps one.
+ */
+
 /* Remove a node from its list. */
 static inline void twheel_node_del(struct twheel_node *node)
 {
-	hlist_del_init(&node->entry);
+	__hlist_del(&node->entry);
+	WRITE_ONCE(node->entry.pprev, NULL);
+}
+
+/* Move the nodes of a list to an empty one. */
+static inline void twheel_nodes_move(struct hlist_head *from, struct hlist_head *to)
+{
+	to->first = from->first;
+	if (to->first)
+		WRITE_ONCE(to->first->pprev, &to->first);
+	from->first = NULL;
+}
+
+/*
+ * Take the first node off a list that is not empty. The caller adds it to another one, or clears
+ * its @pprev. Here the next node is written; the one after it is fetched meanwhile.
+ */
+static __always_inline struct twheel_node *twheel_nodes_shift(struct hlist_head *list)
+{
+	struct hlist_node *first = list->first, *next = first->next;
+
+	list->first = next;
+	if (next) {
+		WRITE_ONCE(next->pprev, &list->first);
+		prefetchw(next->next);
+	}
+	return hlist_entry(first, struct twheel_node, entry);
 }
 
 /* Remove a node of the batch, or return NULL. */
-static inline struct twheel_node *twheel_due_pop(struct twheel_due *due)
+static __always_inline struct twheel_node *twheel_due_pop(struct twheel_due *due)
 {
-	struct hlist_node *first = due->nodes.first;
+	struct twheel_node *node;
 
-	if (!first)
+	if (!due->nodes.first)
 		return NULL;
-	hlist_del_init(first);
-	return hlist_entry(first, struct twheel_node, entry);
+	node = twheel_nodes_shift(&due->nodes);
+	WRITE_ONCE(node->entry.pprev, NULL);
+	return node;
 }
 
 #endif /* _TWHEEL_CORE_WHEEL_H */

@@ -21,7 +21,7 @@ struct twheel_wheel;
 /* In all events, shard is the number of a shard in its wheel. */
 
 DECLARE_EVENT_CLASS(twheel_timer,
-	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
+	TP_PROTO(const struct twheel_timer *timer, const struct twheel_shard *shard),
 	TP_ARGS(timer, shard),
 	TP_STRUCT__entry(
 		__field(const void *, timer)
@@ -31,7 +31,7 @@ DECLARE_EVENT_CLASS(twheel_timer,
 	TP_fast_assign(
 		__entry->timer = timer;
 		__entry->expires = timer->node.expires;
-		__entry->shard = shard;
+		__entry->shard = shard->number;
 	),
 	TP_printk("timer=%p expires=%llu shard=%u",
 		  __entry->timer, __entry->expires, __entry->shard)
@@ -70,7 +70,7 @@ TRACE_EVENT(twheel_timer_add,
 
 /* A pending timer was re-armed to a later deadline, and stays in its bucket until that expires. */
 DEFINE_EVENT(twheel_timer, twheel_timer_stay,
-	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
+	TP_PROTO(const struct twheel_timer *timer, const struct twheel_shard *shard),
 	TP_ARGS(timer, shard)
 );
 
@@ -111,13 +111,13 @@ TRACE_EVENT(twheel_timer_cascade,
 
 /* A pending timer was cancelled. */
 DEFINE_EVENT(twheel_timer, twheel_timer_cancel,
-	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
+	TP_PROTO(const struct twheel_timer *timer, const struct twheel_shard *shard),
 	TP_ARGS(timer, shard)
 );
 
 /* The callback of a timer is about to be called. */
 DEFINE_EVENT(twheel_timer, twheel_timer_fire,
-	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
+	TP_PROTO(const struct twheel_timer *timer, const struct twheel_shard *shard),
 	TP_ARGS(timer, shard)
 );
 
