@@ -11,6 +11,7 @@
 #include <linux/init.h>
 #include <linux/module.h>
 
+#include "core/turn.h"
 #include "core/twheel.h"
 #include "debugfs.h"
 #include "dev/device.h"
@@ -23,16 +24,23 @@ static int __init twheel_init(void)
 	err = twheel_system_check();
 	if (err)
 		return err;
-	err = twheel_resize_init();
+	err = twheel_reapers_init();
 	if (err)
 		return err;
+	err = twheel_resize_init();
+	if (err)
+		goto err_reapers;
 	err = twheel_device_init();
-	if (err) {
-		twheel_resize_exit();
-		return err;
-	}
+	if (err)
+		goto err_resize;
 	twheel_debugfs_init();
 	return 0;
+
+err_resize:
+	twheel_resize_exit();
+err_reapers:
+	twheel_reapers_exit();
+	return err;
 }
 
 static void __exit twheel_exit(void)
@@ -43,6 +51,7 @@ static void __exit twheel_exit(void)
 	twheel_resize_exit();
 	twheel_system_exit();
 	twheel_registry_exit();
+	twheel_reapers_exit();
 }
 
 module_init(twheel_init);

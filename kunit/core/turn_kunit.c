@@ -50,7 +50,7 @@ static int turn_init(struct kunit *test)
 
 	timers = kunit_kcalloc(test, NR_WHEELS, sizeof(*timers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, timers);
-	reapers = twheel_reapers_create("kunit", 1);
+	reapers = twheel_reapers_create("kunit", 1, false);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, reapers);
 	twheel_share_init(&shares[0]);
 	twheel_share_init(&shares[1]);

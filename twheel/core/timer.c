@@ -527,7 +527,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_cancel);
 /* Whether the caller may be the running callback of a shard. */
 static bool waits_for_itself(const struct twheel_shard *shard)
 {
-	return in_interrupt() || shard->reaper->task == current;
+	return in_interrupt() || READ_ONCE(shard->reaper->task) == current;
 }
 
 /* Let lockdep know that the caller may wait for the callback of a timer. */
@@ -657,7 +657,7 @@ bool twheel_runs_functions(struct twheel *wheel)
 		return true;
 	for (i = 0; i < wheel->nr_shards; i++) {
 		shard = twheel_shard(wheel, i);
-		if (shard->reaper->task == current && shard->running)
+		if (READ_ONCE(shard->reaper->task) == current && shard->running)
 			return true;
 	}
 	return false;

@@ -13,7 +13,9 @@
  *	a private wheel, per shard	one			one
  *
  * So N other owners with work delay an owner by at most N + 1 turns, however much work they have.
- * The number of threads depends on the machine and on the private wheels of modules only.
+ * The number of threads depends on the machine and on the private wheels of modules only. A CPU gets
+ * its reapers before it first comes online: until then no timer is on its shards. They stay when it
+ * goes offline, since no thread is bound to a CPU.
  *
  * A shard may ask in any context, also in a hard interrupt on PREEMPT_RT. The thread sets its
  * state before it looks for a shard, so a shard that asks then is not left waiting:
@@ -26,6 +28,9 @@
  *	wake_up_process()		unlock
  *					schedule()
  */
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kthread.h>
@@ -34,12 +39,16 @@
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "../compat.h"
 #include "shard.h"
 #include "turn.h"
 
-/* All groups of reapers. Users multiply neither groups nor reapers. */
+/*
+ * All groups of reapers. Users multiply neither groups nor reapers. The mutex, which is taken with
+ * CPU hotplug locked or in a callback of it, also protects the creation of threads.
+ */
 static LIST_HEAD(groups);
 static DEFINE_MUTEX(groups_lock);
 
@@ -256,60 +265,116 @@ int twheel_reaper(void *data)
 	return 0;
 }
 
-static int reaper_init(struct twheel_reaper *reaper, const char *name, unsigned int number)
+static void reaper_init(struct twheel_reaper *reaper)
 {
-	struct task_struct *task;
-
 	raw_spin_lock_init(&reaper->lock);
 	INIT_LIST_HEAD(&reaper->shares);
 	INIT_LIST_HEAD(&reaper->watching);
 	INIT_LIST_HEAD(&reaper->unchecked);
 	twheel_share_init(&reaper->share);
 	init_waitqueue_head(&reaper->served);
-	task = kthread_create(twheel_reaper, reaper, "%s/%u", name, number);
+}
+
+/* Create the thread of a reaper, unless it has one. */
+static int reaper_start(struct twheel_reapers *reapers, unsigned int number)
+{
+	struct twheel_reaper *reaper = &reapers->reaper[number];
+	struct task_struct *task;
+
+	if (reaper->task)
+		return 0;
+	task = kthread_create(twheel_reaper, reaper, "%s/%u", reapers->name, number);
 	/* -EAGAIN, if there are too many threads, would be misunderstood. */
 	if (IS_ERR(task))
 		return PTR_ERR(task) == -EINTR ? -EINTR : -ENOMEM;
-	reaper->task = task;
+	WRITE_ONCE(reaper->task, task);
 	wake_up_process(task);
 	return 0;
 }
 
-/* Create reapers, with the threads NAME/0 and so on: reapers or ERR_PTR(). May sleep. */
-struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr)
+/*
+ * Create reapers, with the threads NAME/0 and so on: reapers or ERR_PTR(). With @per_cpu only those
+ * of the CPUs that are online have a thread yet. May sleep.
+ */
+struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr, bool per_cpu)
 {
 	struct twheel_reapers *reapers;
-	int err;
+	unsigned int i;
+	int err = 0;
 
 	reapers = kvzalloc(struct_size(reapers, reaper, nr), GFP_KERNEL);
 	if (!reapers)
 		return ERR_PTR(-ENOMEM);
-	INIT_LIST_HEAD(&reapers->listed);
-	while (reapers->nr < nr) {
-		err = reaper_init(&reapers->reaper[reapers->nr], name, reapers->nr);
-		if (err) {
-			twheel_reapers_destroy(reapers);
-			return ERR_PTR(err);
-		}
-		reapers->nr++;
+	reapers->nr = nr;
+	reapers->per_cpu = per_cpu;
+	strscpy(reapers->name, name, sizeof(reapers->name));
+	for (i = 0; i < nr; i++)
+		reaper_init(&reapers->reaper[i]);
+	/* No CPU comes online between its look-up and the entry in the list. */
+	cpus_read_lock();
+	if (per_cpu) {
+		for_each_online_cpu(i)
+			err = err ?: reaper_start(reapers, i % nr);
+	} else {
+		for (i = 0; i < nr; i++)
+			err = err ?: reaper_start(reapers, i);
 	}
 	mutex_lock(&groups_lock);
 	list_add_tail(&reapers->listed, &groups);
 	mutex_unlock(&groups_lock);
-	return reapers;
+	cpus_read_unlock();
+	if (!err)
+		return reapers;
+	twheel_reapers_destroy(reapers);
+	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_reapers_create);
+
+/* A CPU is about to come online. Without memory for its reapers it does not, as for workqueues. */
+static int reapers_prepare_cpu(unsigned int cpu)
+{
+	struct twheel_reapers *group;
+	int err = 0;
+
+	mutex_lock(&groups_lock);
+	list_for_each_entry(group, &groups, listed)
+		if (group->per_cpu)
+			err = err ?: reaper_start(group, cpu % group->nr);
+	mutex_unlock(&groups_lock);
+	return err;
+}
+
+static enum cpuhp_state prepare_state;
+
+int __init twheel_reapers_init(void)
+{
+	int state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "twheel:prepare",
+					      reapers_prepare_cpu, NULL);
+
+	if (state < 0)
+		return state;
+	prepare_state = state;
+	return 0;
+}
+
+void twheel_reapers_exit(void)
+{
+	cpuhp_remove_state_nocalls(prepare_state);
+}
 
 /* Stop the threads. No shard uses them any more. */
 void twheel_reapers_destroy(struct twheel_reapers *reapers)
 {
+	unsigned int i;
+
 	if (IS_ERR_OR_NULL(reapers))
 		return;
 	mutex_lock(&groups_lock);
 	list_del(&reapers->listed);
 	mutex_unlock(&groups_lock);
-	while (reapers->nr)
-		kthread_stop(reapers->reaper[--reapers->nr].task);
+	for (i = 0; i < reapers->nr; i++)
+		if (reapers->reaper[i].task)
+			kthread_stop(reapers->reaper[i].task);
 	kvfree(reapers);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_reapers_destroy);

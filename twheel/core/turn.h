@@ -38,7 +38,7 @@ struct twheel_share {
  * @serving: the shard whose turn it is, or NULL
  * @share: the owner of all shards that have no other
  * @served: woken when a turn has ended
- * @task: the thread; immutable
+ * @task: the thread; NULL until a CPU with shards of this reaper first comes online
  */
 struct twheel_reaper {
 	raw_spinlock_t		lock;	/* of the turns */
@@ -55,15 +55,21 @@ struct twheel_reaper {
  * struct twheel_reapers - reapers for a group of wheels
  * @listed: entry in the list of all groups
  * @nr: number of reapers
+ * @per_cpu: they follow the CPUs that come online
+ * @name: of the threads
  * @reaper: the reapers
  */
 struct twheel_reapers {
 	struct list_head	listed;
 	unsigned int		nr;
+	bool			per_cpu;
+	char			name[TASK_COMM_LEN];
 	struct twheel_reaper	reaper[];
 };
 
-struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr);
+int __init twheel_reapers_init(void);
+void twheel_reapers_exit(void);
+struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr, bool per_cpu);
 void twheel_reapers_destroy(struct twheel_reapers *reapers);
 void twheel_share_init(struct twheel_share *share);
 

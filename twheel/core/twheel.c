@@ -12,7 +12,7 @@
  *
  *   system wheels	one per clock, shared by all modules. Created at the first use with a
  *			shard per possible CPU, and destroyed when the module is unloaded. They
- *			share a reaper per CPU that was online at the first use.
+ *			share a reaper per CPU, see turn.c.
  *   users' wheels	with the same parameters, per user of the devices; they share reapers
  *			of their own (dev/user.c)
  *   private wheels	created by other modules with twheel_create(), with a reaper per shard.
@@ -29,7 +29,7 @@
  *
  *	system_lock		creation of the system wheels
  *	  twheel_wheels_lock	list of wheels, nr_private
- *	    groups_lock		groups of reapers (turn.c)
+ *	    groups_lock		groups of reapers (turn.c); within the lock of CPU hotplug
  *	    shard->lock		(shard.h)
  *	      reaper->lock	turns of shards (turn.c)
  */
@@ -139,7 +139,7 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config,
 		      struct twheel_reapers *reapers, struct twheel_share *shares)
 {
 	gfp_t account = shares ? TWHEEL_GFP_ACCOUNT : 0;
-	unsigned int i, r, rank = 0;
+	unsigned int i, r;
 	struct twheel_shard *shard;
 	int err;
 
@@ -151,9 +151,7 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config,
 	wheel->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	for (i = 0; i < config->shards; i++) {
 		shard = twheel_shard(wheel, i);
-		/* Shared reapers are for the CPUs that are online, whatever their numbers. */
-		r = (reapers->nr == config->shards ? i : rank) % reapers->nr;
-		rank += i < nr_cpu_ids && cpu_online(i);
+		r = i % reapers->nr;
 		shard->wheel = wheel;
 		shard->account = account;
 		shard->memcg = wheel->memcg;
@@ -179,7 +177,7 @@ static struct twheel *wheel_alloc(const struct twheel_config *config, gfp_t acco
 		return ERR_PTR(-ENOMEM);
 	if (!private)
 		return wheel;
-	wheel->private = twheel_reapers_create(config->name, config->shards);
+	wheel->private = twheel_reapers_create(config->name, config->shards, false);
 	if (!IS_ERR(wheel->private))
 		return wheel;
 	err = PTR_ERR(wheel->private);
@@ -305,7 +303,7 @@ long twheel_stop(struct twheel *wheel,
 	for (i = 0; i < wheel->nr_shards; i++) {
 		shard = twheel_shard(wheel, i);
 		spin_lock_irq(&shard->lock);
-		shard->refuse |= TWHEEL_REFUSE_STOPPED;
+		shard->checks |= TWHEEL_CHECK_STOPPED;
 		spin_unlock_irq(&shard->lock);
 	}
 	for (i = 0; i < wheel->nr_shards; i++) {
@@ -455,7 +453,7 @@ int twheel_system_reapers(struct twheel_reapers **reapers, const char *name)
 
 	if (*reapers)
 		return 0;
-	new = twheel_reapers_create(name, min(num_online_cpus(), TWHEEL_SHARDS_MAX));
+	new = twheel_reapers_create(name, min(nr_cpu_ids, TWHEEL_SHARDS_MAX), true);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	*reapers = new;

@@ -170,6 +170,13 @@ extern unsigned int nr_cpu_ids;
 #define for_each_online_cpu(cpu)	for_each_possible_cpu(cpu)
 #define for_each_present_cpu(cpu)	for_each_possible_cpu(cpu)
 #define cpu_online(cpu)			((unsigned int)(cpu) < nr_cpu_ids)
+/* No CPU comes or goes. */
+#define cpus_read_lock()		((void)0)
+#define cpus_read_unlock()		((void)0)
+#define CPUHP_BP_PREPARE_DYN		1
+enum cpuhp_state { CPUHP_OFFLINE };
+#define cpuhp_setup_state_nocalls(state, name, startup, teardown)	((void)(startup), (state))
+#define cpuhp_remove_state_nocalls(state)				((void)(state))
 
 /* Per-CPU variables are in a section, of which each CPU has a copy. */
 extern char __start_percpu_section[] __weak, __stop_percpu_section[] __weak;
