@@ -73,8 +73,8 @@ static int wait_for(int wanted)
 }
 
 /*
- * Add timers with deadlines from @from on, spread over @span; setting the clock cancels half of them
- * if @on_set.
+ * Add timers with deadlines from @from on, spread over @span. With @on_set, setting the clock
+ * cancels half of them.
  */
 static int timers_add(struct twheel *wheel, struct twheel_wall_timer *timer, u32 nr,
 		      bool on_set, u64 from, u64 span)

@@ -68,7 +68,6 @@ struct twheel_timer {
  * The members are private, and protected by the lock of the timer's shard.
  */
 struct twheel_wall_part {
-	/* private: */
 	struct rb_node		queued;
 	u32			changes;
 	bool			past;

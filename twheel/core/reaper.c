@@ -132,6 +132,7 @@ static bool shard_expire(struct twheel_shard *shard)
 	};
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int calls = TWHEEL_CHUNK;
+	unsigned long kernel_tick;
 	struct twheel_callback callback;
 	struct twheel_timer *timer;
 	struct twheel_node *node;
@@ -159,7 +160,8 @@ static bool shard_expire(struct twheel_shard *shard)
 		shard->running = NULL;
 		if (unlikely(shard->waited))
 			turn_end_wait(shard);
-		if (unlikely(turn.tick != jiffies))
+		kernel_tick = jiffies;
+		if (unlikely(turn.tick != kernel_tick))
 			turn_time(shard, timer, fn, &turn);
 	} while (--calls && !need_resched());
 	turn_count_late(shard, &turn);

@@ -141,7 +141,7 @@ static void wall_alarm(struct twheel_shard *shard, u64 now)
 		return;
 	next = twheel_wall_first(&shard->wall);
 	if (next <= KTIME_MAX)
-		shard_arm(shard, max(next, now + TWHEEL_ALARM_GAP_NS));
+		shard_arm(shard, next > now ? next : now + TWHEEL_ALARM_GAP_NS);
 }
 
 static void queue_alarm(struct twheel_shard *shard, u64 now)

@@ -56,8 +56,7 @@ static inline u64 twheel_clock_ns(enum twheel_clock clock)
 
 /*
  * Number of items, nodes and buckets, that a reaper visits with the lock held, and an alarm in its
- * interrupt. If all of them miss the caches and the TLB, each takes 150 ns or a little more; see
- * Documentation/performance.rst.
+ * interrupt. If all of them miss the caches and the TLB, each takes 150 ns or a little more.
  */
 #define TWHEEL_CHUNK		32
 

@@ -13,9 +13,9 @@
  *	a private wheel, per shard	one			one
  *
  * So N other owners with work delay an owner by at most N + 1 turns, however much work they have.
- * The number of threads depends on the machine and on the private wheels of modules only. A CPU gets
- * its reapers before it first comes online: until then no timer is on its shards. They stay when it
- * goes offline, since no thread is bound to a CPU.
+ * The number of threads depends on the machine and on the private wheels of modules only. A CPU
+ * gets its reapers before it first comes online: until then no timer is on its shards. They stay
+ * when it goes offline, since no thread is bound to a CPU.
  *
  * A shard may ask in any context, also in a hard interrupt on PREEMPT_RT. The thread sets its
  * state before it looks for a shard, so a shard that asks then is not left waiting:

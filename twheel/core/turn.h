@@ -4,11 +4,11 @@
 #define _TWHEEL_CORE_TURN_H
 
 #include <linux/list.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 
-struct task_struct;
 struct twheel_shard;
 
 /**

@@ -400,9 +400,9 @@ static unsigned int bucket_cascade(struct twheel_queue *queue, struct twheel_buc
 }
 
 /*
- * Move the nodes of an expired bucket, as far as the budget suffices; no node is due. On level 0 all
- * nodes are due at the same tick and move as one list, unless the bucket is mixed. Return: true if
- * the bucket is empty.
+ * Move the nodes of an expired bucket, as far as the budget suffices; no node is due. On level 0
+ * all nodes are due at the same tick and move as one list, unless the bucket is mixed. Return: true
+ * if the bucket is empty.
  */
 static bool bucket_expire(struct twheel_queue *queue, struct twheel_bucket *bucket,
 			  unsigned int *budget)

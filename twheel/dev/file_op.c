@@ -2,9 +2,10 @@
 /*
  * Character devices: memory and further watches of operations.
  *
- * One allocation holds an operation, the watches of its add and, in front of it, the timer of
- * a periodic operation, or what the timer of one by CLOCK_REALTIME needs in addition. Most operations have few keys; these come from slab caches of
- * their exact size, since kmalloc() would round 272 bytes up to 512.
+ * One allocation holds an operation, the watches of its add and, in front of it, the timer of a
+ * periodic operation, or what the timer of one by CLOCK_REALTIME needs in addition. Most operations
+ * have few keys; these come from slab caches of their exact size, since kmalloc() would round 272
+ * bytes up to 512.
  *
  * The id of an operation is freed when the final event has been read, and its memory with the last
  * reference. A look-up may find the memory even after that, see file.c.
@@ -77,7 +78,8 @@ struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic, bool wal
 		return file_op;
 	}
 	if (unlikely(wall)) {
-		file_wall = kmalloc(struct_size(file_wall, file_op.watch, nr_keys), TWHEEL_GFP_USER);
+		file_wall = kmalloc(struct_size(file_wall, file_op.watch, nr_keys),
+				    TWHEEL_GFP_USER);
 		if (!file_wall)
 			return NULL;
 		file_wall->file_op.flags = TWHEEL_FILE_OP_WALL;

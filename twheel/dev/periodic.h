@@ -45,7 +45,8 @@ struct twheel_file_periodic {
 };
 
 /* @part precedes the operation. */
-static_assert(offsetofend(struct twheel_file_periodic, part) == sizeof(struct twheel_file_periodic));
+static_assert(offsetofend(struct twheel_file_periodic, part) ==
+	      sizeof(struct twheel_file_periodic));
 
 void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
 			       void (*function)(struct twheel_timer *timer),

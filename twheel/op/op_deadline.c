@@ -36,7 +36,8 @@
 #include "op.h"
 
 /* See twheel_wall_timer(). */
-static_assert(offsetof(struct twheel_wall_op, op.timer) == offsetof(struct twheel_wall_timer, timer));
+static_assert(offsetof(struct twheel_wall_op, op.timer) ==
+	      offsetof(struct twheel_wall_timer, timer));
 
 /* Times past the end of the clock are never. */
 static u64 deadline_of(u64 ns)
@@ -89,7 +90,7 @@ void twheel_op_start_timer(struct twheel_op *op)
 {
 	lockdep_assert_held(&op->lock);
 	/* A wheel is not stopped before its operations have ended. */
-	WARN_ON_ONCE(twheel_timer_add(&op->timer, op->deadline));
+	WARN_ON_ONCE(twheel_timer_add_slack(&op->timer, op->deadline, 0));
 }
 
 /* Claim an operation in the function of its timer, unless this expiry is out of date. */
