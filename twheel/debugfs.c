@@ -3,7 +3,7 @@
  * debugfs: wheels, purgatories and pending operations.
  *
  *	twheel/wheels		a line per wheel, and per shard that has been used
- *	twheel/buckets		a line per bucket of a wheel, see core/buckets.c
+ *	twheel/buckets		a line per bucket of a wheel, see buckets.c
  *	twheel/purgatories	a line per purgatory
  *	twheel/operations	a line per pending operation
  *

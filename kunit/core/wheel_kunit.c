@@ -102,7 +102,7 @@ static void level_is_numbered_when_it_is_allocated(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, twheel_wheel_grow(&wheel, first));
 	KUNIT_EXPECT_FALSE(test, twheel_wheel_grow(&wheel, second));
 	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 2);
-	twheel_level_free(second);
+	kfree(second);
 }
 
 static struct kunit_case wheel_cases[] = {

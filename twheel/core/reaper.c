@@ -21,6 +21,7 @@
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/slab.h>
 #include <trace/events/twheel.h>
 
 #include "callback.h"
@@ -113,8 +114,7 @@ static noinline void turn_time(struct twheel_shard *shard, const struct twheel_t
 /* The callback that was waited for has returned. */
 static noinline void turn_end_wait(struct twheel_shard *shard)
 {
-	shard->waited = 0;
-	shard->checks &= ~TWHEEL_CHECK_CANCEL;
+	shard->checks &= ~(TWHEEL_CHECK_WAITED | TWHEEL_CHECK_CANCEL);
 	wake_up_all(&shard->idle);
 }
 
@@ -145,7 +145,7 @@ static bool shard_expire(struct twheel_shard *shard)
 			break;
 		timer = container_of(node, struct twheel_timer, node);
 		fn = timer->fn;
-		twheel_debug_deactivate(timer);
+		debug_object_deactivate(timer, &twheel_timer_descr);
 		trace_twheel_timer_fire(timer, shard);
 		shard->fired++;
 		shard->running = timer;
@@ -158,7 +158,7 @@ static bool shard_expire(struct twheel_shard *shard)
 
 		spin_lock_irq(&shard->lock);
 		shard->running = NULL;
-		if (unlikely(shard->waited))
+		if (unlikely(shard->checks & TWHEEL_CHECK_WAITED))
 			turn_end_wait(shard);
 		kernel_tick = jiffies;
 		if (unlikely(turn.tick != kernel_tick))
@@ -184,7 +184,7 @@ static void shard_add_level(struct twheel_shard *shard)
 	level = twheel_level_alloc(wheel, GFP_NOWAIT | __GFP_NOWARN | shard->account);
 	spin_lock_irq(&shard->lock);
 	if (level && !(wheel->lacks_level && twheel_wheel_grow(wheel, level)))
-		twheel_level_free(level);
+		kfree(level);
 }
 
 /* A turn of a shard. Return: true if work is left; otherwise the shard is asleep. */

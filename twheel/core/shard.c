@@ -73,13 +73,6 @@ u64 twheel_shard_now(const struct twheel_shard *shard)
 	return twheel_shard_is_wall(shard) ? ns : twheel_tick_floor(shard, ns);
 }
 
-/* The next tick with work, for CLOCK_REALTIME the time; it may have passed. */
-u64 twheel_shard_next(const struct twheel_shard *shard)
-{
-	return twheel_shard_is_wall(shard) ? twheel_wall_next(&shard->wall) :
-					     twheel_queue_next(&shard->queue);
-}
-
 /* Arm the alarm for a tick, for CLOCK_REALTIME a time, unless this is TWHEEL_TICK_NEVER. */
 static void shard_arm(struct twheel_shard *shard, u64 next)
 {
@@ -216,19 +209,17 @@ struct twheel_shard *twheel_shard_lock_local(struct twheel_shard *shard,
 
 /*
  * Wait for the running callback of a shard, if any. The lock of the shard is dropped meanwhile.
- * With TWHEEL_WAITED_CANCEL in @waited, the timer cannot be armed until the callback returns.
+ * @checks: TWHEEL_CHECK_WAITED, and TWHEEL_CHECK_CANCEL to refuse adds of the timer.
  * Must not be called by a callback of the shard.
  */
-void twheel_shard_wait(struct twheel_shard *shard, u8 waited)
+void twheel_shard_wait(struct twheel_shard *shard, u8 checks)
 {
 	u64 fired = shard->fired;
 
 	lockdep_assert_held(&shard->lock);
 	if (!shard->running)
 		return;
-	shard->waited |= waited;
-	if (waited & TWHEEL_WAITED_CANCEL)
-		shard->checks |= TWHEEL_CHECK_CANCEL;
+	shard->checks |= checks;
 	wait_event_lock_irq(shard->idle, !shard->running || shard->fired != fired, shard->lock);
 }
 
@@ -256,6 +247,8 @@ size_t twheel_shard_size(enum twheel_clock clock)
 int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
 		      unsigned int number)
 {
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+
 	spin_lock_init(&shard->lock);
 	init_waitqueue_head(&shard->idle);
 	INIT_LIST_HEAD(&shard->turn);
@@ -267,7 +260,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	shard->max_pending = config->max_pending;
 	if (config->max_pending)
 		shard->checks |= TWHEEL_CHECK_LIMIT;
-	twheel_hrtimer_setup(&shard->alarm, twheel_shard_alarm, twheel_clock_id(config->clock),
+	twheel_hrtimer_setup(&shard->alarm, twheel_shard_alarm, clocks[config->clock],
 			     HRTIMER_MODE_ABS);
 	shard->tick_ns = config->tick_ns;
 	/* is_power_of_2() takes a long, which may be shorter. */

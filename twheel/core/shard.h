@@ -23,18 +23,6 @@
 #include "wall.h"
 #include "wheel.h"
 
-static inline clockid_t twheel_clock_id(enum twheel_clock clock)
-{
-	switch (clock) {
-	case TWHEEL_CLOCK_BOOTTIME:
-		return CLOCK_BOOTTIME;
-	case TWHEEL_CLOCK_REALTIME:
-		return CLOCK_REALTIME;
-	default:
-		return CLOCK_MONOTONIC;
-	}
-}
-
 static inline u64 twheel_clock_ns(enum twheel_clock clock)
 {
 	switch (clock) {
@@ -66,18 +54,16 @@ static inline u64 twheel_clock_ns(enum twheel_clock clock)
 /* Mask of the flags in the low bits of @shard_flags. */
 #define TWHEEL_TIMER_FLAGS	TWHEEL_TIMER_CANCEL_ON_SET
 
-/* Waiters for the running callback of a shard; a cancel among them refuses to arm the timer. */
-#define TWHEEL_WAITED		BIT(0)
-#define TWHEEL_WAITED_CANCEL	BIT(1)
-
 /*
- * Reasons to look closer when a timer is armed: the shard may refuse it, or is of CLOCK_REALTIME.
- * Without them an add or a re-arm takes the short way.
+ * Reasons to look closer at a shard. The first three are looked at when a timer is armed, which
+ * takes the short way without any: the shard may refuse it, or is of CLOCK_REALTIME. The others are
+ * those of waiters for the running callback, whose timer cannot be armed with TWHEEL_CHECK_CANCEL.
  */
 #define TWHEEL_CHECK_STOPPED	BIT(0)
-#define TWHEEL_CHECK_CANCEL	BIT(1)
-#define TWHEEL_CHECK_LIMIT	BIT(2)
-#define TWHEEL_CHECK_WALL	BIT(3)
+#define TWHEEL_CHECK_LIMIT	BIT(1)
+#define TWHEEL_CHECK_WALL	BIT(2)
+#define TWHEEL_CHECK_WAITED	BIT(3)
+#define TWHEEL_CHECK_CANCEL	BIT(4)
 
 struct mem_cgroup;
 
@@ -86,7 +72,6 @@ struct mem_cgroup;
  * @lock: protects the fields up to @fired, those from @idle to @wakeups, and the timers; taken in
  *	any context
  * @checks: TWHEEL_CHECK_*
- * @waited: TWHEEL_WAITED*, for @running
  * @asleep: the shard has no turns, and has to ask for one
  * @woken: the reaper was woken, and has not had a turn since
  * @armed: tick for which @alarm is armed, for CLOCK_REALTIME the time; TWHEEL_TICK_NEVER if it is
@@ -106,7 +91,7 @@ struct mem_cgroup;
  * @account: TWHEEL_GFP_ACCOUNT if the levels are charged, or 0
  * @memcg: memory cgroup charged for levels that the reaper allocates
  * @share: its owner on @reaper
- * @idle: woken when a callback has returned that was @waited for
+ * @idle: woken when a callback has returned that was waited for
  * @max_pending: limit on pending timers, with TWHEEL_CHECK_LIMIT
  * @rejected: timers rejected by the limit
  * @slow: long callbacks
@@ -129,7 +114,6 @@ struct mem_cgroup;
 struct twheel_shard {
 	spinlock_t		lock;	/* of the timers */
 	u8			checks;
-	u8			waited;
 	bool			asleep;
 	bool			woken;
 	u64			armed;
@@ -194,12 +178,11 @@ void twheel_shard_stop(struct twheel_shard *shard);
 
 u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick);
 u64 twheel_shard_now(const struct twheel_shard *shard);
-u64 twheel_shard_next(const struct twheel_shard *shard);
 void twheel_shard_arm_next(struct twheel_shard *shard);
 void twheel_shard_wake(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_added(struct twheel_shard *shard, u64 next);
-void twheel_shard_wait(struct twheel_shard *shard, u8 waited);
+void twheel_shard_wait(struct twheel_shard *shard, u8 checks);
 void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns, u64 late);
 
 /* Make timers due, on a wheel up to tick @now. Return: true if there is more work. */
@@ -268,7 +251,9 @@ static __always_inline struct twheel_shard *twheel_timer_lock_from(struct twheel
 {
 	for (;;) {
 		spin_lock_irqsave(&shard->lock, *flags);
-		if (likely(shard == twheel_timer_shard(timer)))
+		/* Most timers have no flags. */
+		if (likely(READ_ONCE(timer->shard_flags) == (unsigned long)shard) ||
+		    shard == twheel_timer_shard(timer))
 			return shard;
 		spin_unlock_irqrestore(&shard->lock, *flags);
 		shard = twheel_timer_predict_shard(timer);

@@ -49,6 +49,7 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <trace/events/twheel.h>
 
 #include "callback.h"
@@ -251,40 +252,43 @@ static u64 shard_slack(const struct twheel_shard *shard, u64 deadline, u64 slack
 }
 
 /*
- * Add a level, unless another CPU did so meanwhile. Return: false if out of memory. A level of many
- * slots takes several pages, and no reserves for them.
+ * Allocate the levels that a tick needs, without the lock. Without memory, or if the timer ends up
+ * on another shard, it goes to the last slot of the top level, see wheel.c. A level of many slots
+ * takes several pages, and no reserves for them.
  */
-static noinline bool shard_add_level(struct twheel_shard *shard, u64 tick)
+static noinline void shard_add_levels(struct twheel_shard *shard, u64 tick)
 {
 	struct twheel_wheel *wheel = &shard->queue.wheel;
-	struct twheel_level *level;
+	u64 now = READ_ONCE(wheel->now);
+	struct twheel_level *level = NULL;
 	unsigned long flags;
+	bool reaches;
 	gfp_t gfp;
 
+	/* A hint: the wheel may advance. */
+	if (tick <= now || tick - now < READ_ONCE(wheel->reach))
+		return;
 	gfp = wheel->slots * sizeof(struct twheel_bucket) <= PAGE_SIZE ? GFP_ATOMIC : GFP_NOWAIT;
-	level = twheel_level_alloc(wheel, gfp | __GFP_NOWARN | shard->account);
-	if (!level)
-		return false;
-	spin_lock_irqsave(&shard->lock, flags);
-	if (!twheel_wheel_reaches(wheel, tick) && twheel_wheel_grow(wheel, level))
-		level = NULL;
-	spin_unlock_irqrestore(&shard->lock, flags);
-	twheel_level_free(level);
-	return true;
-}
-
-/* Whether a timer needs no further level for a tick that is not near. */
-static noinline bool shard_reaches(const struct twheel_shard *shard, u64 tick)
-{
-	return twheel_shard_is_wall(shard) || tick == TWHEEL_TICK_NEVER ||
-	       twheel_wheel_reaches(&shard->queue.wheel, tick);
+	gfp |= __GFP_NOWARN | shard->account;
+	do {
+		spin_lock_irqsave(&shard->lock, flags);
+		reaches = twheel_wheel_reaches(wheel, tick);
+		if (level && !reaches && twheel_wheel_grow(wheel, level)) {
+			reaches = twheel_wheel_reaches(wheel, tick);
+			level = NULL;
+		}
+		spin_unlock_irqrestore(&shard->lock, flags);
+		/* Another CPU may have added one. */
+		kfree(level);
+		level = reaches ? NULL : twheel_level_alloc(wheel, gfp);
+	} while (level);
 }
 
 /* Why a timer cannot be armed, or 0. */
 static noinline int shard_refuses(struct twheel_shard *shard, const struct twheel_timer *timer)
 {
 	if (!timer->fn || shard->checks & TWHEEL_CHECK_STOPPED ||
-	    (shard->running == timer && shard->waited & TWHEEL_WAITED_CANCEL))
+	    (shard->running == timer && shard->checks & TWHEEL_CHECK_CANCEL))
 		return -ESHUTDOWN;
 	if (!(shard->checks & TWHEEL_CHECK_LIMIT) || twheel_timer_pending(timer) ||
 	    twheel_shard_pending(shard) < shard->max_pending)
@@ -361,9 +365,7 @@ static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct t
 static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns, unsigned int mode);
 
 /*
- * Add or re-arm a timer. If the wheel needs another level, it is allocated without the lock.
- * Without memory, the timer stays on its shard, and goes to the last slot of the top level if this
- * shard needs a level, too; see wheel.c.
+ * Add or re-arm a timer.
  *
  * This is inlined three times. The two copies for a @simple add and re-arm, without slack, leave
  * timers of other shards, beyond the levels, and those that need a closer look to the third one: 25
@@ -374,11 +376,11 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u6
 {
 	struct twheel_shard *shard = this_cpu_read(twheel_last_shard), *local;
 	unsigned long flags, kernel_tick;
-	bool grown = true, near, reaches;
+	bool near;
 	u64 tick;
 	int ret;
 
-	twheel_debug_assert_init(timer);
+	debug_object_assert_init(timer, &twheel_timer_descr);
 	if (unlikely(READ_ONCE(timer->shard_flags) != (unsigned long)shard)) {
 		shard = twheel_timer_predict_shard(timer);
 		if (unlikely(!shard)) {
@@ -392,34 +394,25 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u6
 		expires = shard_slack(shard, expires, slack_ns, &tick);
 	if (simple && unlikely(shard->number != raw_smp_processor_id()))
 		return timer_arm_any(timer, expires, 0, mode);
-	for (;;) {
-		shard = twheel_timer_lock_from(shard, timer, &flags);
-		local = shard;
-		if (!simple && shard->number != raw_smp_processor_id() && grown)
-			local = twheel_shard_lock_local(shard, timer);
-		kernel_tick = jiffies;
-		if (unlikely(local->forwarded != kernel_tick))
-			twheel_shard_forward(local);
-		near = !(local->checks & (simple ? ~0 : TWHEEL_CHECK_WALL)) &&
-		       shard_is_near(local, tick);
-		if (simple && unlikely(!near || !timer->fn)) {
-			spin_unlock_irqrestore(&shard->lock, flags);
-			return timer_arm_any(timer, expires, 0, mode);
-		}
-		reaches = near || shard_reaches(local, tick) || !grown;
-		if (likely(reaches))
-			ret = timer_arm_locked(timer, shard, local, expires, tick, near, mode,
-					       simple);
-		if (!simple && local != shard) {
-			__acquire(&shard->lock);
-			spin_unlock(&shard->lock);
-		}
-		spin_unlock_irqrestore(&local->lock, flags);
-		if (likely(reaches))
-			return ret;
-		grown = shard_add_level(local, tick);
-		shard = twheel_timer_shard(timer);
+	if (!simple && !twheel_shard_is_wall(shard) && tick != TWHEEL_TICK_NEVER)
+		shard_add_levels(twheel_local_shard(shard->wheel), tick);
+	shard = twheel_timer_lock_from(shard, timer, &flags);
+	local = simple ? shard : twheel_shard_lock_local(shard, timer);
+	kernel_tick = jiffies;
+	if (unlikely(local->forwarded != kernel_tick))
+		twheel_shard_forward(local);
+	near = !(local->checks & (simple ? ~0 : TWHEEL_CHECK_WALL)) && shard_is_near(local, tick);
+	if (simple && unlikely(!near || !timer->fn)) {
+		spin_unlock_irqrestore(&shard->lock, flags);
+		return timer_arm_any(timer, expires, 0, mode);
 	}
+	ret = timer_arm_locked(timer, shard, local, expires, tick, near, mode, simple);
+	if (!simple && local != shard) {
+		__acquire(&shard->lock);
+		spin_unlock(&shard->lock);
+	}
+	spin_unlock_irqrestore(&local->lock, flags);
+	return ret;
 }
 
 static noinline int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
@@ -573,7 +566,7 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 			spin_unlock_irqrestore(&shard->lock, flags);
 			return -EDEADLK;
 		}
-		twheel_shard_wait(shard, TWHEEL_WAITED | TWHEEL_WAITED_CANCEL);
+		twheel_shard_wait(shard, TWHEEL_CHECK_WAITED | TWHEEL_CHECK_CANCEL);
 		spin_unlock_irqrestore(&shard->lock, flags);
 	}
 }
@@ -684,7 +677,7 @@ int twheel_flush(struct twheel *wheel)
 	for (i = 0; i < wheel->nr_shards; i++) {
 		shard = twheel_shard(wheel, i);
 		spin_lock_irq(&shard->lock);
-		twheel_shard_wait(shard, TWHEEL_WAITED);
+		twheel_shard_wait(shard, TWHEEL_CHECK_WAITED);
 		spin_unlock_irq(&shard->lock);
 	}
 	return 0;

@@ -4,6 +4,7 @@
 #define _TWHEEL_CORE_TIMER_H
 
 #include <linux/compiler.h>
+#include <linux/debugobjects.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 #include <trace/events/twheel.h>
@@ -11,25 +12,15 @@
 #include "shard.h"
 #include "twheel.h"
 
-/* Debugobjects; see timer_debug.c. */
-#ifdef CONFIG_DEBUG_OBJECTS
-void twheel_debug_init(struct twheel_timer *timer);
-void twheel_debug_activate(struct twheel_timer *timer);
-void twheel_debug_deactivate(struct twheel_timer *timer);
-void twheel_debug_assert_init(struct twheel_timer *timer);
-#else
-static inline void twheel_debug_init(struct twheel_timer *timer) { }
-static inline void twheel_debug_activate(struct twheel_timer *timer) { }
-static inline void twheel_debug_deactivate(struct twheel_timer *timer) { }
-static inline void twheel_debug_assert_init(struct twheel_timer *timer) { }
-#endif
+/* For debugobjects; see timer_debug.c. */
+extern const struct debug_obj_descr twheel_timer_descr;
 
 bool twheel_timer_is_zeroed(const struct twheel_timer *timer);
 
 /* Whether a timer has been initialised. */
 static inline bool twheel_timer_usable(struct twheel_timer *timer)
 {
-	twheel_debug_assert_init(timer);
+	debug_object_assert_init(timer, &twheel_timer_descr);
 	return likely(twheel_timer_shard(timer)) || !twheel_timer_is_zeroed(timer);
 }
 
@@ -45,7 +36,7 @@ static __always_inline void twheel_timer_detach(struct twheel_shard *shard,
 		twheel_wall_del(shard, timer);
 	else
 		twheel_node_del(&timer->node);
-	twheel_debug_deactivate(timer);
+	debug_object_deactivate(timer, &twheel_timer_descr);
 }
 
 /* Make a timer that is not pending and belongs to the locked shard expire at @tick. */
@@ -56,7 +47,7 @@ static __always_inline void twheel_timer_enqueue(struct twheel_shard *shard,
 	u64 next;
 
 	lockdep_assert_held(&shard->lock);
-	twheel_debug_activate(timer);
+	debug_object_activate(timer, &twheel_timer_descr);
 	timer->node.expires = expires;
 	if (unlikely(wall))
 		next = twheel_wall_add(shard, timer);
@@ -91,7 +82,7 @@ static inline void twheel_timer_setup(struct twheel_timer *timer, struct twheel 
 static inline void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 				       void (*fn)(struct twheel_timer *timer), unsigned int flags)
 {
-	twheel_debug_init(timer);
+	debug_object_init(timer, &twheel_timer_descr);
 	twheel_timer_setup(timer, wheel, fn, flags);
 }
 

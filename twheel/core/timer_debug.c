@@ -11,8 +11,6 @@
 
 #include "timer.h"
 
-static const struct debug_obj_descr timer_descr;
-
 static void *timer_hint(void *addr)
 {
 	struct twheel_timer *timer = addr;
@@ -27,7 +25,7 @@ static void *timer_hint(void *addr)
 static void take_out(struct twheel_timer *timer)
 {
 	if (twheel_timer_cancel(timer) < 0)
-		debug_object_deactivate(timer, &timer_descr);
+		debug_object_deactivate(timer, &twheel_timer_descr);
 }
 
 /* Initialised while pending: cancel it first. */
@@ -36,7 +34,7 @@ static bool fixup_init(void *addr, enum debug_obj_state state)
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
 	take_out(addr);
-	debug_object_init(addr, &timer_descr);
+	debug_object_init(addr, &twheel_timer_descr);
 	return true;
 }
 
@@ -46,63 +44,27 @@ static bool fixup_free(void *addr, enum debug_obj_state state)
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
 	take_out(addr);
-	debug_object_free(addr, &timer_descr);
+	debug_object_free(addr, &twheel_timer_descr);
 	return true;
 }
 
-static const struct debug_obj_descr timer_descr = {
+const struct debug_obj_descr twheel_timer_descr = {
 	.name		= "twheel_timer",
 	.debug_hint	= timer_hint,
 	.fixup_init	= fixup_init,
 	.fixup_free	= fixup_free,
 };
 
-void twheel_debug_init(struct twheel_timer *timer)
-{
-	debug_object_init(timer, &timer_descr);
-}
-
-void twheel_debug_activate(struct twheel_timer *timer)
-{
-	debug_object_activate(timer, &timer_descr);
-}
-
-void twheel_debug_deactivate(struct twheel_timer *timer)
-{
-	debug_object_deactivate(timer, &timer_descr);
-}
-
-void twheel_debug_assert_init(struct twheel_timer *timer)
-{
-	debug_object_assert_init(timer, &timer_descr);
-}
-
-/**
- * twheel_timer_init_onstack - twheel_timer_init() for a timer on the stack
- * @timer: the timer
- * @wheel: its wheel
- * @fn: callback
- *
- * The caller must call twheel_timer_destroy_onstack() before it returns.
- *
- * Context: any.
- */
 void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
 			       void (*fn)(struct twheel_timer *timer))
 {
-	debug_object_init_on_stack(timer, &timer_descr);
+	debug_object_init_on_stack(timer, &twheel_timer_descr);
 	twheel_timer_setup(timer, wheel, fn, 0);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_init_onstack);
 
-/**
- * twheel_timer_destroy_onstack - end the use of a timer on the stack
- * @timer: the timer, neither pending nor running
- *
- * Context: any.
- */
 void twheel_timer_destroy_onstack(struct twheel_timer *timer)
 {
-	debug_object_free(timer, &timer_descr);
+	debug_object_free(timer, &twheel_timer_descr);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_destroy_onstack);

@@ -40,6 +40,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 
 #include "../compat.h"
 #include "shard.h"
@@ -62,56 +63,45 @@ void twheel_share_init(struct twheel_share *share)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_share_init);
 
+/* The shards of an owner have changed: enter or leave the lists of the reaper. */
+static void share_update(struct twheel_reaper *reaper, struct twheel_share *share)
+{
+	lockdep_assert_held(&reaper->lock);
+	if (list_empty(&share->shards) && list_empty(&share->unchecked))
+		list_del_init(&share->entry);
+	else if (list_empty(&share->entry))
+		list_add_tail(&share->entry, &reaper->shares);
+	if (list_empty(&share->watchers) && list_empty(&share->unchecked))
+		list_del_init(&share->watching);
+	else if (list_empty(&share->watching))
+		list_add_tail(&share->watching, &reaper->watching);
+}
+
 static void turn_queue(struct twheel_shard *shard)
 {
-	lockdep_assert_held(&shard->reaper->lock);
 	if (shard->ended || !list_empty(&shard->turn))
 		return;
 	list_add_tail(&shard->turn, &shard->share->shards);
-	if (list_empty(&shard->share->entry))
-		list_add_tail(&shard->share->entry, &shard->reaper->shares);
-}
-
-static void turn_dequeue(struct twheel_shard *shard)
-{
-	lockdep_assert_held(&shard->reaper->lock);
-	list_del_init(&shard->turn);
-	if (list_empty(&shard->share->shards) && list_empty(&shard->share->unchecked))
-		list_del_init(&shard->share->entry);
-}
-
-static void turn_unwatch(struct twheel_shard *shard)
-{
-	struct twheel_share *share = shard->share;
-
-	lockdep_assert_held(&shard->reaper->lock);
-	list_del_init(&shard->watch);
-	if (list_empty(&share->watchers) && list_empty(&share->unchecked))
-		list_del_init(&share->watching);
-	if (list_empty(&share->shards) && list_empty(&share->unchecked))
-		list_del_init(&share->entry);
+	share_update(shard->reaper, shard->share);
 }
 
 /* A shard of CLOCK_REALTIME begins or ends to notice changes of this clock. Any context. */
 void twheel_turn_watch(struct twheel_shard *shard, bool watch)
 {
 	struct twheel_reaper *reaper = shard->reaper;
-	struct twheel_share *share = shard->share;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&reaper->lock, flags);
-	if (!watch) {
-		turn_unwatch(shard);
-	} else if (!shard->ended) {
-		list_add_tail(&shard->watch, &share->watchers);
-		if (list_empty(&share->watching))
-			list_add_tail(&share->watching, &reaper->watching);
-	}
+	if (!watch)
+		list_del_init(&shard->watch);
+	else if (!shard->ended)
+		list_add_tail(&shard->watch, &shard->share->watchers);
+	share_update(reaper, shard->share);
 	raw_spin_unlock_irqrestore(&reaper->lock, flags);
 }
 
 /* CLOCK_REALTIME was set: each shard that notices it gets a turn. May sleep. */
-void twheel_turns_check(void)
+void twheel_turns_check(struct work_struct *work)
 {
 	struct twheel_reapers *group;
 	struct twheel_reaper *reaper;
@@ -160,28 +150,12 @@ void twheel_turn_end(struct twheel_shard *shard)
 
 	raw_spin_lock_irq(&reaper->lock);
 	WRITE_ONCE(shard->ended, true);
-	if (!list_empty(&shard->turn))
-		turn_dequeue(shard);
-	if (!list_empty(&shard->watch))
-		turn_unwatch(shard);
+	list_del_init(&shard->turn);
+	list_del_init(&shard->watch);
+	share_update(reaper, shard->share);
 	raw_spin_unlock_irq(&reaper->lock);
 	/* Pairs with the release in reaper_served(). */
 	wait_event(reaper->served, smp_load_acquire(&reaper->serving) != shard);
-}
-
-/* After a change of the clock: let the watchers of one owner have turns. */
-static void reaper_check(struct twheel_reaper *reaper)
-{
-	struct twheel_share *share;
-
-	lockdep_assert_held(&reaper->lock);
-	share = list_first_entry_or_null(&reaper->unchecked, struct twheel_share, watching);
-	if (!share)
-		return;
-	list_move_tail(&share->watching, &reaper->watching);
-	list_splice_tail_init(&share->watchers, &share->unchecked);
-	if (list_empty(&share->entry))
-		list_add_tail(&share->entry, &reaper->shares);
 }
 
 /* The next shard of an owner with work. */
@@ -195,7 +169,8 @@ static struct twheel_shard *share_next(struct twheel_share *share)
 	else
 		shard = list_first_entry(&share->shards, struct twheel_shard, turn);
 	/* One turn is enough for both. */
-	turn_dequeue(shard);
+	list_del_init(&shard->turn);
+	share_update(shard->reaper, share);
 	return shard;
 }
 
@@ -206,7 +181,13 @@ static struct twheel_shard *reaper_next(struct twheel_reaper *reaper)
 	struct twheel_share *share;
 
 	raw_spin_lock_irq(&reaper->lock);
-	reaper_check(reaper);
+	/* After a change of the clock, let the watchers of one owner have turns. */
+	share = list_first_entry_or_null(&reaper->unchecked, struct twheel_share, watching);
+	if (share) {
+		list_move_tail(&share->watching, &reaper->watching);
+		list_splice_tail_init(&share->watchers, &share->unchecked);
+		share_update(reaper, share);
+	}
 	if (!list_empty(&reaper->shares)) {
 		share = list_first_entry(&reaper->shares, struct twheel_share, entry);
 		list_move_tail(&share->entry, &reaper->shares);
@@ -265,16 +246,6 @@ int twheel_reaper(void *data)
 	return 0;
 }
 
-static void reaper_init(struct twheel_reaper *reaper)
-{
-	raw_spin_lock_init(&reaper->lock);
-	INIT_LIST_HEAD(&reaper->shares);
-	INIT_LIST_HEAD(&reaper->watching);
-	INIT_LIST_HEAD(&reaper->unchecked);
-	twheel_share_init(&reaper->share);
-	init_waitqueue_head(&reaper->served);
-}
-
 /* Create the thread of a reaper, unless it has one. */
 static int reaper_start(struct twheel_reapers *reapers, unsigned int number)
 {
@@ -299,6 +270,7 @@ static int reaper_start(struct twheel_reapers *reapers, unsigned int number)
 struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr, bool per_cpu)
 {
 	struct twheel_reapers *reapers;
+	struct twheel_reaper *reaper;
 	unsigned int i;
 	int err = 0;
 
@@ -308,17 +280,22 @@ struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr, 
 	reapers->nr = nr;
 	reapers->per_cpu = per_cpu;
 	strscpy(reapers->name, name, sizeof(reapers->name));
-	for (i = 0; i < nr; i++)
-		reaper_init(&reapers->reaper[i]);
+	for (i = 0; i < nr; i++) {
+		reaper = &reapers->reaper[i];
+		raw_spin_lock_init(&reaper->lock);
+		INIT_LIST_HEAD(&reaper->shares);
+		INIT_LIST_HEAD(&reaper->watching);
+		INIT_LIST_HEAD(&reaper->unchecked);
+		twheel_share_init(&reaper->share);
+		init_waitqueue_head(&reaper->served);
+	}
 	/* No CPU comes online between its look-up and the entry in the list. */
 	cpus_read_lock();
-	if (per_cpu) {
+	for (i = 0; i < nr && !per_cpu; i++)
+		err = err ?: reaper_start(reapers, i);
+	if (per_cpu)
 		for_each_online_cpu(i)
 			err = err ?: reaper_start(reapers, i % nr);
-	} else {
-		for (i = 0; i < nr; i++)
-			err = err ?: reaper_start(reapers, i);
-	}
 	mutex_lock(&groups_lock);
 	list_add_tail(&reapers->listed, &groups);
 	mutex_unlock(&groups_lock);

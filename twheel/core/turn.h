@@ -10,6 +10,7 @@
 #include <linux/wait.h>
 
 struct twheel_shard;
+struct work_struct;
 
 /**
  * struct twheel_share - an owner of shards, on one reaper
@@ -75,7 +76,7 @@ void twheel_share_init(struct twheel_share *share);
 
 void twheel_turn_ask(struct twheel_shard *shard);
 void twheel_turn_watch(struct twheel_shard *shard, bool watch);
-void twheel_turns_check(void);
+void twheel_turns_check(struct work_struct *work);
 void twheel_turn_end(struct twheel_shard *shard);
 
 int twheel_reaper(void *data);

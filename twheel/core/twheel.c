@@ -165,26 +165,6 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config,
 	return 0;
 }
 
-/* Allocate a wheel, with reapers of its own if it is private. */
-static struct twheel *wheel_alloc(const struct twheel_config *config, gfp_t account, bool private)
-{
-	struct twheel *wheel;
-	int err;
-
-	wheel = kvzalloc(sizeof(*wheel) + config->shards * twheel_shard_size(config->clock),
-			 GFP_KERNEL | account);
-	if (!wheel)
-		return ERR_PTR(-ENOMEM);
-	if (!private)
-		return wheel;
-	wheel->private = twheel_reapers_create(config->name, config->shards, false);
-	if (!IS_ERR(wheel->private))
-		return wheel;
-	err = PTR_ERR(wheel->private);
-	kvfree(wheel);
-	return ERR_PTR(err);
-}
-
 /*
  * Create a wheel that is served by @reapers, or, as a private wheel, by some of its own if this is
  * NULL. With @shares, one for each of @reapers, it is a user's wheel: its memory is charged to the
@@ -206,11 +186,17 @@ struct twheel *twheel_make(const struct twheel_config *config, struct twheel_rea
 	if (!config_is_valid(&c))
 		return ERR_PTR(-EINVAL);
 
-	wheel = wheel_alloc(&c, shares ? TWHEEL_GFP_ACCOUNT : 0, !reapers);
-	if (IS_ERR(wheel))
-		return wheel;
+	wheel = kvzalloc(sizeof(*wheel) + c.shards * twheel_shard_size(c.clock),
+			 GFP_KERNEL | (shares ? TWHEEL_GFP_ACCOUNT : 0));
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
 	wheel->users = shares;
-	err = wheel_init(wheel, &c, reapers ?: wheel->private, shares) ?: registry_add(wheel);
+	if (!reapers) {
+		reapers = twheel_reapers_create(c.name, c.shards, false);
+		wheel->private = reapers;
+	}
+	err = PTR_ERR_OR_ZERO(reapers) ?: wheel_init(wheel, &c, reapers, shares) ?:
+	      registry_add(wheel);
 	if (err) {
 		wheel_free(wheel);
 		return ERR_PTR(err);
@@ -255,7 +241,7 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 		more = twheel_queue_take(&shard->queue, &node);
 	if (node) {
 		*timer = container_of(node, struct twheel_timer, node);
-		twheel_debug_deactivate(*timer);
+		debug_object_deactivate(*timer, &twheel_timer_descr);
 		shard->cancelled++;
 	}
 	spin_unlock_irq(&shard->lock);
@@ -267,7 +253,7 @@ static void shard_quiesce(struct twheel_shard *shard)
 {
 	spin_lock_irq(&shard->lock);
 	while (shard->running)
-		twheel_shard_wait(shard, TWHEEL_WAITED);
+		twheel_shard_wait(shard, TWHEEL_CHECK_WAITED);
 	spin_unlock_irq(&shard->lock);
 }
 
@@ -392,7 +378,10 @@ u64 twheel_next(struct twheel *wheel)
 	for (i = 0; i < wheel->nr_shards; i++) {
 		shard = twheel_shard(wheel, i);
 		spin_lock_irqsave(&shard->lock, flags);
-		at = twheel_shard_next(shard);
+		if (twheel_shard_is_wall(shard))
+			at = twheel_wall_next(&shard->wall);
+		else
+			at = twheel_queue_next(&shard->queue);
 		spin_unlock_irqrestore(&shard->lock, flags);
 		if (at != TWHEEL_TICK_NEVER && !twheel_shard_is_wall(shard))
 			at = twheel_shard_time(shard, at);
@@ -460,19 +449,6 @@ int twheel_system_reapers(struct twheel_reapers **reapers, const char *name)
 	return 0;
 }
 
-static struct twheel *system_make(enum twheel_clock clock)
-{
-	struct twheel_config config;
-	int err;
-
-	lockdep_assert_held(&system_lock);
-	err = twheel_system_reapers(&system_reapers, "twheel");
-	if (err)
-		return ERR_PTR(err);
-	twheel_system_config(&config, clock);
-	return twheel_make(&config, system_reapers, NULL);
-}
-
 /**
  * twheel_system_clock - shared wheel of a clock
  * @clock: the clock
@@ -486,7 +462,9 @@ static struct twheel *system_make(enum twheel_clock clock)
  */
 struct twheel *twheel_system_clock(enum twheel_clock clock)
 {
+	struct twheel_config config;
 	struct twheel *wheel;
+	int err;
 
 	if (clock < 0 || clock >= ARRAY_SIZE(system_wheels))
 		return ERR_PTR(-EINVAL);
@@ -497,7 +475,9 @@ struct twheel *twheel_system_clock(enum twheel_clock clock)
 	mutex_lock(&system_lock);
 	wheel = system_wheels[clock];
 	if (!wheel) {
-		wheel = system_make(clock);
+		err = twheel_system_reapers(&system_reapers, "twheel");
+		twheel_system_config(&config, clock);
+		wheel = err ? ERR_PTR(err) : twheel_make(&config, system_reapers, NULL);
 		if (!IS_ERR(wheel)) {
 			/* Pairs with the acquire above. */
 			smp_store_release(&system_wheels[clock], wheel);

@@ -77,7 +77,6 @@ const char *twheel_clock_name(enum twheel_clock clock);
 void twheel_stats_retire(struct twheel *wheel);
 void twheel_stats_show(struct seq_file *file, const struct twheel_stats *stats);
 void twheel_wheels_show(struct seq_file *file);
-void twheel_buckets_show(struct seq_file *file);
 
 int __init twheel_system_check(void);
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);

@@ -331,12 +331,7 @@ bool twheel_wall_take(struct twheel_shard *shard, struct twheel_node **node)
 	return false;
 }
 
-static void wall_was_set(struct work_struct *work)
-{
-	twheel_turns_check();
-}
-
-static DECLARE_WORK(wall_work, wall_was_set);
+static DECLARE_WORK(wall_work, twheel_turns_check);
 
 static void wall_interrupt(struct irq_work *work)
 {

@@ -58,13 +58,6 @@ static u64 slot_number(const struct twheel_wheel *wheel, unsigned int level, u64
 	return level ? div64_u64(tick, wheel->span[level]) : tick;
 }
 
-/* Number of slots between the current one and that of a future tick. */
-static u64 slot_distance(const struct twheel_wheel *wheel, unsigned int level, u64 tick)
-{
-	return slot_number(wheel, level, tick) -
-	       slot_number(wheel, level, wheel->now);
-}
-
 /*
  * Allocate the next level for twheel_wheel_grow(). No lock is needed. A level has up to 1,024 cache
  * lines, so all of them are written here.
@@ -88,13 +81,6 @@ struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t 
 	return level;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_level_alloc);
-
-/* Free a level that no wheel has taken; may be NULL. */
-void twheel_level_free(struct twheel_level *level)
-{
-	kfree(level);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_level_free);
 
 /*
  * Add a level from twheel_level_alloc() to a wheel that does not reach all ticks yet. Return: false
@@ -170,7 +156,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_init);
 void twheel_wheel_destroy(struct twheel_wheel *wheel)
 {
 	while (wheel->nr_levels)
-		twheel_level_free(wheel->level[--wheel->nr_levels]);
+		kfree(wheel->level[--wheel->nr_levels]);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_destroy);
 
@@ -180,9 +166,11 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_destroy);
  */
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
 {
+	unsigned int top = wheel->nr_levels - 1;
+
 	return expires <= wheel->now ||
-	       (wheel->nr_levels &&
-		slot_distance(wheel, wheel->nr_levels - 1, expires) < wheel->slots);
+	       (wheel->nr_levels && slot_number(wheel, top, expires) -
+				    slot_number(wheel, top, wheel->now) < wheel->slots);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_reaches);
 
@@ -284,12 +272,6 @@ static struct twheel_bucket *queue_first(const struct twheel_queue *queue)
 	return first ? bucket_of(first) : NULL;
 }
 
-static void queue_insert(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
-{
-	bucket->expires = expires;
-	rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
-}
-
 static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucket)
 {
 	rb_erase_cached(&bucket->queued, &queue->buckets);
@@ -307,8 +289,10 @@ static __always_inline u64 queue_place(struct twheel_queue *queue, struct twheel
 		hlist_add_head(&node->entry, due);
 		return 0;
 	}
-	if (RB_EMPTY_NODE(&slot.bucket->queued))
-		queue_insert(queue, slot.bucket, slot.begin);
+	if (RB_EMPTY_NODE(&slot.bucket->queued)) {
+		slot.bucket->expires = slot.begin;
+		rb_add_cached(&slot.bucket->queued, &queue->buckets, bucket_before);
+	}
 	hlist_add_head(&node->entry, &slot.bucket->nodes);
 	return slot.begin;
 }

@@ -94,7 +94,6 @@ void twheel_wheel_destroy(struct twheel_wheel *wheel);
 
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires);
 struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp);
-void twheel_level_free(struct twheel_level *level);
 bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level);
 int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 

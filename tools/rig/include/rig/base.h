@@ -89,6 +89,19 @@ struct rcu_head {
 
 /* There is only one text section. */
 #define EXPORT_SYMBOL(symbol)
+/* CONFIG_DEBUG_OBJECTS is off. */
+struct debug_obj_descr { };
+#define debug_object_init(addr, descr)			((void)(addr))
+#define debug_object_activate(addr, descr)		((void)(addr))
+#define debug_object_deactivate(addr, descr)		((void)(addr))
+#define debug_object_assert_init(addr, descr)		((void)(addr))
+
+/* CONFIG_DEBUG_OBJECTS is off. */
+struct debug_obj_descr;
+#define debug_object_init(addr, descr)			((void)(addr))
+#define debug_object_activate(addr, descr)		((void)(addr))
+#define debug_object_deactivate(addr, descr)		((void)(addr))
+#define debug_object_assert_init(addr, descr)		((void)(addr))
 #define EXPORT_SYMBOL_GPL(symbol)
 
 #define SMP_CACHE_BYTES	64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * core: the buckets of wheels, for debugfs.
+ * debugfs: the buckets of wheels, for debugfs.
  *
  * A line for each queue with timers or buckets, then a line for each of its buckets, also for
  * those that cancels have emptied:
@@ -20,8 +20,9 @@
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
 
-#include "shard.h"
-#include "twheel.h"
+#include "core/shard.h"
+#include "core/twheel.h"
+#include "debugfs.h"
 
 /*
  * Count the nodes of a list by moving them to another one, and move them back if no node was added
