@@ -106,6 +106,7 @@ void twheel_turns_check(struct work_struct *work)
 	struct twheel_reapers *group;
 	struct twheel_reaper *reaper;
 	unsigned int i;
+	bool check;
 
 	mutex_lock(&groups_lock);
 	list_for_each_entry(group, &groups, listed) {
@@ -113,8 +114,10 @@ void twheel_turns_check(struct work_struct *work)
 			reaper = &group->reaper[i];
 			raw_spin_lock_irq(&reaper->lock);
 			list_splice_tail_init(&reaper->watching, &reaper->unchecked);
+			check = !list_empty(&reaper->unchecked);
+			WRITE_ONCE(reaper->check, check);
 			raw_spin_unlock_irq(&reaper->lock);
-			if (!list_empty_careful(&reaper->unchecked))
+			if (check)
 				wake_up_process(reaper->task);
 			cond_resched();
 		}
@@ -137,7 +140,7 @@ void twheel_turn_ask(struct twheel_shard *shard)
 /* Whether another shard may have a turn. Without the lock: the reaper looks again later. */
 static bool reaper_awaited(const struct twheel_reaper *reaper)
 {
-	return !list_empty(&reaper->shares) || !list_empty(&reaper->unchecked);
+	return !list_empty(&reaper->shares) || READ_ONCE(reaper->check);
 }
 
 /*
@@ -188,6 +191,7 @@ static struct twheel_shard *reaper_next(struct twheel_reaper *reaper)
 		list_splice_tail_init(&share->watchers, &share->unchecked);
 		share_update(reaper, share);
 	}
+	WRITE_ONCE(reaper->check, !list_empty(&reaper->unchecked));
 	if (!list_empty(&reaper->shares)) {
 		share = list_first_entry(&reaper->shares, struct twheel_share, entry);
 		list_move_tail(&share->entry, &reaper->shares);

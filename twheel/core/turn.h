@@ -36,6 +36,7 @@ struct twheel_share {
  * @shares: owners with work, next one first
  * @watching: owners with watchers
  * @unchecked: those whose watchers have to be checked after a change of the clock
+ * @check: there were such owners; also read without the lock
  * @serving: the shard whose turn it is, or NULL
  * @share: the owner of all shards that have no other
  * @served: woken when a turn has ended
@@ -46,6 +47,7 @@ struct twheel_reaper {
 	struct list_head	shares;
 	struct list_head	watching;
 	struct list_head	unchecked;
+	bool			check;
 	struct twheel_shard	*serving;
 	struct twheel_share	share;
 	wait_queue_head_t	served;

@@ -97,7 +97,7 @@ bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 	/* twheel_level_alloc() reads it without the lock. */
 	WRITE_ONCE(wheel->nr_levels, nr + 1);
 	/* The current tick may be anywhere in its slot. An overflow makes it too small at most. */
-	wheel->reach = wheel->span[nr] * (wheel->slots - 1);
+	WRITE_ONCE(wheel->reach, wheel->span[nr] * (wheel->slots - 1));
 	wheel->lacks_level = false;
 	return true;
 }
@@ -325,7 +325,7 @@ void twheel_queue_forward(struct twheel_queue *queue, u64 now)
 	if (first && first->expires <= now)
 		now = first->expires - 1;
 	if (now > queue->wheel.now)
-		queue->wheel.now = now;
+		WRITE_ONCE(queue->wheel.now, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_forward);
 
@@ -444,7 +444,7 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *bud
 		if (!*budget)
 			return true;
 		--*budget;
-		queue->wheel.now = bucket->expires;
+		WRITE_ONCE(queue->wheel.now, bucket->expires);
 		queue->tick = bucket->expires;
 		if (bucket_expire(queue, bucket, budget))
 			queue_remove(queue, bucket);

@@ -54,7 +54,7 @@ struct twheel_level {
 /**
  * struct twheel_wheel - levels of buckets
  * @now: current tick of the wheel; every node in a bucket expires later, except in a bucket
- *	that is being emptied
+ *	that is being emptied. Also read without the lock, like @reach
  * @reach: nodes less than this number of ticks away fit into the present levels
  * @slots: slots of a level; immutable
  * @shift: log2 of @slots, 0 if @slots is not a power of two; immutable
