@@ -8,6 +8,7 @@
 
 #include <linux/device.h>
 #include <linux/hrtimer.h>
+#include <linux/timekeeping.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
@@ -31,6 +32,16 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #else
 	hrtimer_init(timer, clock, mode);
 	timer->function = fn;
+#endif
+}
+
+/* ktime_get_snapshot() takes a clock since 7.3. */
+static inline void twheel_clock_snapshot(struct system_time_snapshot *snapshot)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+	ktime_get_snapshot_id(CLOCK_REALTIME, snapshot);
+#else
+	ktime_get_snapshot(snapshot);
 #endif
 }
 

@@ -20,7 +20,7 @@
  * -------------
  *
  * A timer with TWHEEL_TIMER_CANCEL_ON_SET is due, with an error, when the clock is set after it was
- * armed. ktime_get_snapshot() numbers the changes, and a timer has the number of its arming. So
+ * armed. A snapshot of the clock numbers the changes, and a timer has the number of its arming. So
  * a change that is undone at once counts, and a timer that was armed after the last change stays,
  * however late that is noticed. The number also counts changes of the clock's source and of the
  * offset of TAI.

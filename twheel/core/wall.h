@@ -9,6 +9,7 @@
 #include <linux/twheel.h>
 #include <linux/types.h>
 
+#include "../compat.h"
 #include "wheel.h"
 
 struct twheel_shard;
@@ -57,7 +58,7 @@ static inline u32 twheel_wall_changes(void)
 {
 	struct system_time_snapshot now;
 
-	ktime_get_snapshot(&now);
+	twheel_clock_snapshot(&now);
 	return now.clock_was_set_seq;
 }
 
