@@ -3,23 +3,10 @@
  * The clocks of deadlines, and operations while CLOCK_REALTIME is set, forward and
  * backward. Each test restores the realtime clock from the progress of CLOCK_MONOTONIC.
  */
-#include <sys/timex.h>
 #include "named.h"
+#include "wall.h"
 
 static const __u32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
-
-static bool set_wall_clock(__u64 ns)
-{
-	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
-
-	return !clock_settime(CLOCK_REALTIME, &ts);
-}
-
-/* Move CLOCK_REALTIME by @ns. */
-static bool turn_wall_clock(__s64 ns)
-{
-	return set_wall_clock(time_by(CLOCK_REALTIME) + ns);
-}
 
 FIXTURE(wall_clock) {
 	int fd;
@@ -284,19 +271,6 @@ TEST_F(wall_clock, skipped_periods_are_counted)
 	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
 	EXPECT_EQ(10, event.expirations);
 	EXPECT_NO_EVENT(self->fd);
-}
-
-/*
- * Set the clock to just before the end of a day, at which a leap second is inserted.
- * Return: the end of the day; 0 if the clock cannot be set so.
- */
-static __u64 insert_leap_second(void)
-{
-	struct timex leap = { .modes = ADJ_STATUS, .status = STA_PLL | STA_INS };
-	__u64 end = (time_by(CLOCK_REALTIME) / (24 * HOUR) + 1) * 24 * HOUR;
-
-	/* Setting the clock clears the status, and a later second examines it. */
-	return set_wall_clock(end - 1200 * MSEC) && adjtimex(&leap) >= 0 ? end : 0;
 }
 
 /*

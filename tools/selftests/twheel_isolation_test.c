@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include "many.h"
+#include "wall.h"
 
 #define ROUNDS		5
 
@@ -257,13 +258,6 @@ TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
  */
 #define NOTICE		(25 * MSEC)
 
-static bool set_clock(__u64 ns)
-{
-	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
-
-	return !clock_settime(CLOCK_REALTIME, &ts);
-}
-
 /* Add an operation of a user that is cancelled when the clock is set. Return: its file, or -1. */
 static int add_on_set(uid_t user)
 {
@@ -301,10 +295,10 @@ TEST(notice_of_a_set_clock_does_not_wait_for_other_ids)
 	ASSERT_TRUE(act_for(0));
 	settle();
 	set = time_by(CLOCK_REALTIME) + HOUR;
-	ASSERT_TRUE(set_clock(set));
+	ASSERT_TRUE(set_wall_clock(set));
 	first = notice_after(fds[0], set);
 	last = notice_after(fds[IDS + 1], set);
-	set_clock(wall + now_ns() - monotonic);
+	set_wall_clock(wall + now_ns() - monotonic);
 	TH_LOG("with %d other ids: %llu and %llu us late", IDS, first / USEC, last / USEC);
 	if (virtual_time()) {
 		EXPECT_GE(NOTICE, first);
