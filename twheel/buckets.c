@@ -5,7 +5,7 @@
  * A line for each queue with timers or buckets, then a line for each of its buckets, also for
  * those that cancels have emptied:
  *
- *	base=reaper on_set=0 clock=monotonic shard=0 ... name=twheel
+ *	clock=monotonic shard=0 ... name=twheel
  *	 level=1 slot=17 expires=350 timers=2
  *
  * A bucket has no counter, which each add and cancel would have to update: its nodes are counted
@@ -106,7 +106,7 @@ static void shard_show(struct seq_file *file, struct twheel_shard *shard)
 
 	if (next == TWHEEL_TICK_NEVER && !due && !never)
 		return;
-	seq_printf(file, "base=reaper on_set=0 clock=%s shard=%u tick_ns=%llu slots=%u levels=%u",
+	seq_printf(file, "clock=%s shard=%u tick_ns=%llu slots=%u levels=%u",
 		   twheel_clock_name(shard->clock), shard->number, shard->tick_ns, wheel->slots,
 		   nr_levels);
 	seq_printf(file, " time=%llu now=%llu",

@@ -12,12 +12,12 @@
 #include "tap.h"
 
 #define QUEUE(time, alarm, name)						\
-	"base=reaper on_set=0 clock=monotonic shard=1 tick_ns=1000000 slots=20 levels=3 "	\
+	"clock=monotonic shard=1 tick_ns=1000000 slots=20 levels=3 "		\
 	"time=" time " now=40 next=60 alarm=" alarm " asleep=1 pending=7 due=0 never=1 "	\
 	"cascaded=3 name=" name "\n"
 
 #define LARGE									\
-	"base=inline on_set=1 clock=realtime shard=0 tick_ns=1000 slots=1024 levels=7 time=1 "	\
+	"clock=boottime shard=0 tick_ns=1000 slots=1024 levels=7 time=1 "		\
 	"now=1 next=never alarm=never asleep=1 pending=1 due=32 never=0 cascaded=0 name=w\n"
 
 static struct bucket_queue *list;
@@ -108,7 +108,7 @@ TEST("a row has the timers, the current slot and the emptied buckets")
 TEST("wheels of any size are printed")
 {
 	CHECK(read_text(LARGE " level=6 slot=1023 expires=9 timers=1\n") == 1);
-	CHECK(strstr(printed(list), "w/0, realtime, inline, cancelled when the clock is set: "));
+	CHECK(strstr(printed(list), "w/0, boottime: "));
 	CHECK(strstr(printed(list), "due 32 or more,"));
 	CHECK(strstr(printed(list), "level 6        centuries  >"));
 	CHECK(strstr(printed(list), ".\n                            ."));

@@ -24,12 +24,11 @@ static bool parse_queue(const char *line, struct bucket_queue *queue)
 
 	memset(queue, 0, sizeof(*queue));
 	nr = sscanf(line,
-		    "base=%15s on_set=%u clock=%15s shard=%u tick_ns=%llu slots=%u levels=%u time=%llu now=%llu next=%23s alarm=%23s asleep=%u pending=%llu due=%llu never=%llu cascaded=%llu name=%31[^\n]",
-		    queue->base, &queue->on_set, queue->clock, &queue->shard, &queue->tick_ns,
-		    &queue->slots, &queue->levels, &queue->time, &queue->now, next, alarm,
-		    &queue->asleep, &queue->pending, &queue->due, &queue->never,
-		    &queue->cascaded, queue->name);
-	if (nr != 17 || !queue->slots || queue->slots > 1024 || queue->levels > 64)
+		    "clock=%15s shard=%u tick_ns=%llu slots=%u levels=%u time=%llu now=%llu next=%23s alarm=%23s asleep=%u pending=%llu due=%llu never=%llu cascaded=%llu name=%31[^\n]",
+		    queue->clock, &queue->shard, &queue->tick_ns, &queue->slots, &queue->levels,
+		    &queue->time, &queue->now, next, alarm, &queue->asleep, &queue->pending,
+		    &queue->due, &queue->never, &queue->cascaded, queue->name);
+	if (nr != 15 || !queue->slots || queue->slots > 1024 || queue->levels > 64)
 		return false;
 	queue->next = parse_tick(next);
 	queue->alarm = parse_tick(alarm);
@@ -143,11 +142,9 @@ void print_buckets(const struct bucket_queue *queue)
 	unsigned int levels = 1;
 	__u64 span = 1;
 
-	printf("%s/%u, %s%s%s: pending %llu, due %llu%s, never %llu, cascaded %llu\n",
-	       queue->name, queue->shard, queue->clock,
-	       strcmp(queue->base, "inline") ? "" : ", inline",
-	       queue->on_set ? ", cancelled when the clock is set" : "", queue->pending,
-	       queue->due, queue->due < 32 ? "" : " or more", queue->never, queue->cascaded);
+	printf("%s/%u, %s: pending %llu, due %llu%s, never %llu, cascaded %llu\n",
+	       queue->name, queue->shard, queue->clock, queue->pending, queue->due,
+	       queue->due < 32 ? "" : " or more", queue->never, queue->cascaded);
 	printf("tick %llu; ", queue->time);
 	print_alarm(queue);
 	/* The empty levels above are not interesting. */
@@ -180,8 +177,6 @@ void print_buckets_json(const struct bucket_queue *queue)
 	json_object_set_new(object, "name", json_string(queue->name));
 	json_object_set_new(object, "shard", json_integer(queue->shard));
 	json_object_set_new(object, "clock", json_string(queue->clock));
-	json_object_set_new(object, "base", json_string(queue->base));
-	json_object_set_new(object, "on_set", json_boolean(queue->on_set));
 	json_object_set_new(object, "tick_ns", json_digits(queue->tick_ns));
 	json_object_set_new(object, "slots", json_integer(queue->slots));
 	json_object_set_new(object, "levels", json_integer(queue->levels));

@@ -29,8 +29,6 @@ struct bucket {
 
 /**
  * struct bucket_queue - a wheel of a shard with its buckets
- * @base: timers with callbacks in the "reaper", or "inline" in its alarm
- * @on_set: 1 if setting the clock cancels the timers
  * @clock: name of the clock
  * @shard: number of the shard
  * @tick_ns: length of a tick
@@ -41,7 +39,7 @@ struct bucket {
  * @next: tick of the next bucket, or TICK_NEVER
  * @alarm: tick of the alarm of the shard, or TICK_NEVER; 0 if it is about to expire
  * @asleep: 1 if the reaper has nothing to do
- * @pending: pending timers of the base
+ * @pending: pending timers of the shard
  * @due: timers that are due, at most 32 are counted
  * @never: timers without a deadline
  * @cascaded: moves to another bucket
@@ -50,8 +48,6 @@ struct bucket {
  * @buckets: the buckets, by level and slot
  */
 struct bucket_queue {
-	char base[16];
-	unsigned int on_set;
 	char clock[16];
 	unsigned int shard;
 	__u64 tick_ns;
