@@ -11,6 +11,7 @@
  */
 #include <linux/time_types.h>
 #include <sys/timerfd.h>
+#include <sys/utsname.h>
 #include "many.h"
 #include "waiter.h"
 #include "wall.h"
@@ -286,11 +287,23 @@ static bool agree(struct oracle *o)
 	return false;
 }
 
+/*
+ * Return: true on PREEMPT_RT, where a thread of normal or low priority finds deadlines due. A step
+ * may come before or after it has looked at one side of a pair, so that nothing holds for a step in
+ * that time.
+ */
+static bool timers_have_thread(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && strstr(name.version, "PREEMPT_RT");
+}
+
 static void note_clock(struct oracle *o)
 {
 	o->offset = wall_offset();
 	o->changed = 0;
-	o->shown = 0;
+	o->shown = timers_have_thread() ? time_by(CLOCK_REALTIME) + MSEC : 0;
 }
 
 /*
@@ -426,9 +439,9 @@ static bool undone_step(struct oracle *o)
 
 	if (!step(o, ns))
 		return false;
-	if (below(o, 2))
+	if (!timers_have_thread() && below(o, 2))
 		nap();
-	else
+	else if (ns > 0)
 		o->shown = time_by(CLOCK_REALTIME);
 	return step_to(o, o->offset + now_ns());
 }
@@ -478,7 +491,7 @@ static bool random_act(struct oracle *o, bool undo)
 	case 3:
 		return random_rearms(o);
 	default:
-		return random_change(o, undo, below(o, 4) == 0);
+		return random_change(o, undo, !timers_have_thread() && below(o, 4) == 0);
 	}
 }
 
@@ -623,8 +636,8 @@ TEST_F(timerfd, late_reaper_takes_no_deadline_back)
 	struct pair *p;
 	int i;
 
-	if (!virtual_time())
-		SKIP(return, "the reaper may run on another CPU");
+	if (!virtual_time() || timers_have_thread())
+		SKIP(return, "the reaper may run on another CPU, or the alarm is late");
 	for (i = 0; i < nr; i++) {
 		ASSERT_TRUE(arm_next(o, now + 10 * MSEC + i / 8, i & 1));
 		ASSERT_TRUE(arm_next(o, now + 20 * MSEC, i & 1));
@@ -664,8 +677,8 @@ TEST_F(timerfd, late_reaper_takes_no_close_deadline_back)
 	__u64 first;
 	int i;
 
-	if (!virtual_time())
-		SKIP(return, "the reaper may run on another CPU");
+	if (!virtual_time() || timers_have_thread())
+		SKIP(return, "the reaper may run on another CPU, or the alarm is late");
 	for (i = 0; i < 10; i++) {
 		o->nr = 0;
 		first = time_by(CLOCK_REALTIME) + 5 * MSEC;
