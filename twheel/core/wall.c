@@ -114,11 +114,12 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 
 	lockdep_assert_held(&shard->lock);
 	RB_CLEAR_NODE(&part->queued);
-	part->changes = twheel_wall_changes();
 	if (on_set && !wall->watching) {
 		twheel_turn_watch(shard, true);
 		wall->watching = true;
 	}
+	/* After that: either this sees a change, or the work item sees the watcher. */
+	part->changes = twheel_wall_changes();
 	part->past = timer->node.expires <= ktime_get_real_ns();
 	if (part->past) {
 		list_append(&wall->taken, &wall->last, &timer->node.entry);
@@ -265,7 +266,7 @@ bool twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
 	changes = twheel_wall_changes();
 	if (unlikely(changes != wall->changes)) {
 		wall->changes = changes;
-		wall->noticed = true;
+		wall->noticed = !hlist_empty(&wall->on_set);
 		trace_twheel_clock_set(shard->number);
 	}
 	wall->batch_on_set = false;
@@ -277,7 +278,8 @@ bool twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
 		wall->batch_on_set = wall_batch_cancelled(shard, budget);
 		return true;
 	}
-	wall_take_expired(shard, now, budget);
+	if (hlist_empty(&wall->taken))
+		wall_take_expired(shard, now, budget);
 	return wall_batch_taken(shard, now) || wall_has_cancelled(wall);
 }
 
