@@ -36,14 +36,14 @@ static u64 list_count(struct twheel_shard *shard, struct hlist_head *list,
 	u64 nr = 0;
 
 	hlist_for_each(entry, counted)
-		if (++nr == TWHEEL_CHUNK)
+		if (++nr == TWHEEL_CHUNK / 2)
 			break;
 	while (nr < max && !hlist_empty(list)) {
 		entry = list->first;
 		/* A timer stays pending: nothing looks at it without the lock but for that. */
 		__hlist_del(entry);
 		hlist_add_head(entry, counted);
-		if (++nr % TWHEEL_CHUNK)
+		if (++nr % (TWHEEL_CHUNK / 2))
 			continue;
 		spin_unlock_irq(&shard->lock);
 		cond_resched();

@@ -155,8 +155,8 @@ u64 twheel_next(struct twheel *wheel);
  * @fired: callbacks called
  * @cascaded: moves to another bucket, when a bucket expired before its timers
  * @wakeups: wake-ups of the reapers
- * @slow: callbacks that took at least as long as the module parameter slow_ns, if the
- *	kernel's tick passed meanwhile
+ * @slow: callbacks that took at least as long as the module parameter slow_ns, with those before
+ *	them in the same chunk, if the kernel's tick passed meanwhile
  * @rejected: adds rejected by the limit on pending timers
  * @latest_ticks: maximum number of ticks by which the reaper was late for a timer
  * @late_ns: sum of the lateness of the callbacks in @late in ns

@@ -276,6 +276,43 @@ static void lateness_is_reported(struct kunit *test)
 	KUNIT_EXPECT_GT(test, stall->stats.late[TWHEEL_LATE_BUCKETS - 1], SIZE / 10);
 }
 
+#define EMPTIED		200
+
+static void record_time(struct twheel_timer *timer)
+{
+	timer->node.expires = ktime_get_ns();
+}
+
+/* The machine stands still while many buckets expire that cancels have emptied, and one other. */
+static void emptied_buckets_do_not_delay_a_due_timer(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "kunit", .tick_ns = NSEC_PER_SEC, .slots = 256,
+	};
+	static struct twheel_timer timers[EMPTIED + 1];
+	struct twheel *wheel;
+	unsigned int i;
+	u64 now, end;
+
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	now = ktime_get_ns();
+	for (i = 0; i <= EMPTIED; i++) {
+		twheel_timer_init(&timers[i], wheel, record_time);
+		twheel_timer_add(&timers[i], now + (i + 1) * NSEC_PER_SEC);
+	}
+	for (i = 0; i < EMPTIED; i++)
+		twheel_timer_cancel(&timers[i]);
+	leaps_begin();
+	end = now + (EMPTIED + 2) * NSEC_PER_SEC;
+	vtime_leap_until(end);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	leaps_end();
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&timers[EMPTIED]));
+	KUNIT_EXPECT_LE(test, timers[EMPTIED].node.expires, end + 10 * NSEC_PER_MSEC);
+	twheel_destroy(wheel);
+}
+
 static struct kunit_case busy_cases[] = {
 	KUNIT_CASE_PARAM(due_timers_fire_at_once, clock_gen_params),
 	KUNIT_CASE_PARAM(due_timers_fire_tick_by_tick, clock_gen_params),
@@ -298,6 +335,7 @@ static struct kunit_case paused_cases[] = {
 	KUNIT_CASE_PARAM(other_timers_are_exact, clock_gen_params),
 	KUNIT_CASE_PARAM(work_is_proportional_to_timers, clock_gen_params),
 	KUNIT_CASE_PARAM(lateness_is_reported, clock_gen_params),
+	KUNIT_CASE(emptied_buckets_do_not_delay_a_due_timer),
 	{}
 };
 

@@ -167,7 +167,8 @@ static bool shard_expire(struct twheel_shard *shard)
 	turn_count_late(shard, &turn);
 	if (twheel_shard_is_wall(shard))
 		return twheel_wall_busy(&shard->wall, turn.now);
-	return twheel_queue_next(&shard->queue) <= turn.now;
+	/* With due timers the wheel may be ahead of the turn. */
+	return twheel_due_ready(&shard->due) || twheel_queue_first(&shard->queue) <= turn.now;
 }
 
 /*

@@ -9,7 +9,8 @@
  * The alarm is an hrtimer that expires with the earliest bucket, or with the first timer of
  * CLOCK_REALTIME. It is armed while the shard is asleep: an add that creates an earlier bucket
  * reprograms it, and an add of a due timer asks for a turn of the reaper. A shard falls asleep, and
- * its alarm is armed, with the lock held under which nothing was left to do.
+ * its alarm is armed, with the lock held under which nothing was left to do at the time of its
+ * turn.
  *
  * The alarm does a bounded part of the work: it expires buckets up to the first one with due
  * timers, and wakes the reaper for these, or for nodes that are left to move. So timers that were
@@ -84,6 +85,15 @@ static void shard_arm(struct twheel_shard *shard, u64 next)
 	hrtimer_start(&shard->alarm, ns_to_ktime(next), HRTIMER_MODE_ABS);
 }
 
+/* The alarm has more to do than it may do at a time. @now is that of twheel_shard_now(). */
+static void shard_arm_gap(struct twheel_shard *shard, u64 now)
+{
+	u64 next = twheel_clock_ns(shard->clock) + TWHEEL_ALARM_GAP_NS;
+
+	shard->armed = twheel_shard_is_wall(shard) ? next : now;
+	hrtimer_start(&shard->alarm, ns_to_ktime(next), HRTIMER_MODE_ABS);
+}
+
 /* Arm the alarm unless it expires early enough. */
 void twheel_shard_arm_next(struct twheel_shard *shard)
 {
@@ -133,8 +143,10 @@ static void wall_alarm(struct twheel_shard *shard, u64 now)
 	if (now < ktime_to_ns(hrtimer_get_expires(&shard->alarm)))
 		return;
 	next = twheel_wall_first(&shard->wall);
-	if (next <= KTIME_MAX)
-		shard_arm(shard, next > now ? next : now + TWHEEL_ALARM_GAP_NS);
+	if (next <= now)
+		shard_arm_gap(shard, now);
+	else if (next <= KTIME_MAX)
+		shard_arm(shard, next);
 }
 
 static void queue_alarm(struct twheel_shard *shard, u64 now)
@@ -150,7 +162,7 @@ static void queue_alarm(struct twheel_shard *shard, u64 now)
 		twheel_shard_wake(shard);
 	else if (more)
 		/* Further buckets that cancels have emptied: no reason to wake a thread. */
-		shard_arm(shard, now + 1);
+		shard_arm_gap(shard, now);
 	else
 		twheel_shard_arm_next(shard);
 }

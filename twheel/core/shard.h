@@ -48,7 +48,7 @@ static inline u64 twheel_clock_ns(enum twheel_clock clock)
  */
 #define TWHEEL_CHUNK		32
 
-/* Delay of the alarm of CLOCK_REALTIME if more than a chunk of its timers is due. */
+/* Delay of an alarm that has done a chunk of its work. */
 #define TWHEEL_ALARM_GAP_NS	50000
 
 /* Mask of the flags in the low bits of @shard_flags. */

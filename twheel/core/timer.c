@@ -465,8 +465,8 @@ EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
  * * %1          - it was pending and has been moved
  * * %2          - it was not pending and has been armed
  * * %0          - @mode excluded the change
- * * %-ECANCELED - a change of the clock has cancelled it, see twheel_wall_timer_init(): its
- *   callback has not been called yet, and will be
+ * * %-ECANCELED - the clock was set, see twheel_wall_timer_init(): its callback has not been called
+ *   yet, and will be, without an error if the deadline had come before
  * * %-ESHUTDOWN - as for twheel_timer_add_slack()
  * * %-ENOSPC    - it was not pending, and the wheel has reached its limit on pending timers
  * * %-EINVAL    - it was not initialised; with a warning

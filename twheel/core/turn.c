@@ -17,8 +17,8 @@
  * gets its reapers before it first comes online: until then no timer is on its shards. They stay
  * when it goes offline, since no thread is bound to a CPU.
  *
- * A shard may ask in any context, also in a hard interrupt on PREEMPT_RT. The thread sets its
- * state before it looks for a shard, so a shard that asks then is not left waiting:
+ * A shard asks with its lock held. The thread sets its state before it looks for a shard, so a
+ * shard that asks then is not left waiting:
  *
  *	asking CPU			reaper
  *	----------			------
@@ -47,8 +47,8 @@
 #include "turn.h"
 
 /*
- * All groups of reapers. Users multiply neither groups nor reapers. The mutex, which is taken with
- * CPU hotplug locked or in a callback of it, also protects the creation of threads.
+ * All groups of reapers. Users multiply neither groups nor reapers. Threads are created with CPU
+ * hotplug locked, or by a callback of it; the mutex is taken within.
  */
 static LIST_HEAD(groups);
 static DEFINE_MUTEX(groups_lock);
@@ -294,7 +294,8 @@ struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr, 
 		init_waitqueue_head(&reaper->served);
 	}
 	/* No CPU comes online between its look-up and the entry in the list. */
-	cpus_read_lock();
+	if (per_cpu)
+		cpus_read_lock();
 	for (i = 0; i < nr && !per_cpu; i++)
 		err = err ?: reaper_start(reapers, i);
 	if (per_cpu)
@@ -303,7 +304,8 @@ struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr, 
 	mutex_lock(&groups_lock);
 	list_add_tail(&reapers->listed, &groups);
 	mutex_unlock(&groups_lock);
-	cpus_read_unlock();
+	if (per_cpu)
+		cpus_read_unlock();
 	if (!err)
 		return reapers;
 	twheel_reapers_destroy(reapers);

@@ -32,7 +32,7 @@ struct twheel_share {
 
 /**
  * struct twheel_reaper - a thread that serves shards
- * @lock: protects the fields up to @share; innermost, and taken in hard interrupts
+ * @lock: protects the fields up to @share; innermost
  * @shares: owners with work, next one first
  * @watching: owners with watchers
  * @unchecked: those whose watchers have to be checked after a change of the clock

@@ -28,8 +28,9 @@
  * From outer to inner:
  *
  *	system_lock		creation of the system wheels
+ *	  cpu_hotplug_lock	creation of their reapers
+ *	    groups_lock		groups of reapers (turn.c)
  *	  twheel_wheels_lock	list of wheels, nr_private
- *	    groups_lock		groups of reapers (turn.c); within the lock of CPU hotplug
  *	    shard->lock		(shard.h)
  *	      reaper->lock	turns of shards (turn.c)
  */
@@ -456,7 +457,7 @@ int twheel_system_reapers(struct twheel_reapers **reapers, const char *name)
  * The wheel is valid until all modules that use the symbols of this one are unloaded. One thread on
  * each CPU runs the functions of the timers of all clocks.
  *
- * Context: process; may sleep.
+ * Context: process; may sleep, and takes the lock of CPU hotplug.
  * Return: the wheel, or an ERR_PTR(): -EINVAL for an unknown clock, -ENOMEM; -EINTR after a fatal
  * signal.
  */

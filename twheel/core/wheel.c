@@ -428,8 +428,8 @@ static bool queue_take_past(struct twheel_queue *queue, u64 first, u64 now)
  * @budget: limit on moved nodes and on buckets, emptied ones included; decremented
  *
  * Due nodes of a bucket become a batch when the previous one is empty; other nodes go to other
- * buckets. Nodes may be added and deleted between two calls: the wheel stays at the tick of the
- * current bucket.
+ * buckets. Nodes may be added and deleted between two calls, and the wheel forwarded: not past the
+ * tick of a bucket in the tree, such as one that is partly emptied.
  *
  * Return: true if there is more work: due nodes, or further buckets.
  */
@@ -461,7 +461,8 @@ bool twheel_queue_is_emptied(const struct twheel_queue *queue)
 {
 	const struct twheel_bucket *first = queue_first(queue);
 
-	return !twheel_due_ready(&queue->due) && first && hlist_empty(&first->nodes);
+	return !twheel_due_ready(&queue->due) && first && hlist_empty(&first->nodes) &&
+	       hlist_empty(&first->counted);
 }
 
 /**
