@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <kselftest_harness.h>
 #include <linux/twheel.h>
@@ -73,6 +74,14 @@ static inline int rounds(int nr)
 static inline bool virtual_time(void)
 {
 	return getenv("VIRTUAL_TIME");
+}
+
+/* Return: true on PREEMPT_RT, where threads find timers due and any thread may be preempted. */
+static inline bool on_preempt_rt(void)
+{
+	struct utsname name;
+
+	return !uname(&name) && strstr(name.version, "PREEMPT_RT");
 }
 
 /*
