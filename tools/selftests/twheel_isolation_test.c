@@ -30,8 +30,8 @@ FIXTURE(neighbours) {
 };
 
 /*
- * On PREEMPT_RT the threads that the reapers of users wake compete with them, unless these have a
- * real-time priority, see Documentation/running.rst. The bounds are for such reapers.
+ * On PREEMPT_RT the threads that the reapers of users wake compete with them, unless an
+ * administrator gives the reapers a real-time priority. The bounds are for such reapers.
  */
 static bool prefer_reapers(void)
 {
