@@ -164,6 +164,20 @@ static void hidden_ids_show_nothing(struct kunit *test)
 	KUNIT_EXPECT_LE(test, differ, 63 * STEPS / 2 + 10 * 1775);
 }
 
+/* As long as no file is restricted, a hidden id is a guess. */
+static void hidden_ids_need_a_secret(struct kunit *test)
+{
+	u64 hidden;
+
+	add(test, &objects[0]);
+	hidden = twheel_id_hide(&ids, twheel_id_plain(&ids, objects[0].id));
+	KUNIT_EXPECT_PTR_EQ(test, find(hidden), &objects[0]);
+	ids.has_secret = false;
+	KUNIT_EXPECT_NULL(test, find(hidden));
+	KUNIT_EXPECT_EQ(test, twheel_id_plain(&ids, hidden), 0);
+	ids.has_secret = true;
+}
+
 static u32 leaves_with_slots(void)
 {
 	u32 leaf, block, nr = 0;
@@ -212,6 +226,7 @@ static struct kunit_case ids_cases[] = {
 	KUNIT_CASE(lists_each_object_once),
 	KUNIT_CASE(unknown_ids_are_not_assigned),
 	KUNIT_CASE(hidden_ids_show_nothing),
+	KUNIT_CASE(hidden_ids_need_a_secret),
 	KUNIT_CASE(empty_leaves_have_no_slots),
 	KUNIT_CASE(leaves_are_used_again),
 	{}

@@ -28,6 +28,7 @@
  * Feistel network of four rounds with SipHash, a permutation of 63 bits, so these ids are as unique
  * as the plain ones and found in O(1). Bit 63 tells them apart.
  */
+#include <asm/barrier.h>
 #include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/errno.h>
@@ -77,7 +78,8 @@ void twheel_ids_set_secret(struct twheel_ids *ids)
 	spin_lock(&ids->lock);
 	if (!ids->has_secret)
 		get_random_bytes(&ids->secret, sizeof(ids->secret));
-	ids->has_secret = true;
+	/* Pairs with the acquire in twheel_id_unhide(). */
+	smp_store_release(&ids->has_secret, true);
 	spin_unlock(&ids->lock);
 	/* Pairs with the smp_rmb() in twheel_id_hide(): before the rights of the file change. */
 	smp_wmb();
@@ -98,10 +100,14 @@ u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_id_hide);
 
+/* Return: the plain id; 0, which is none, as long as no file is restricted. */
 u64 twheel_id_unhide(const struct twheel_ids *ids, u64 id)
 {
 	u32 upper = (id & ~TWHEEL_ID_HIDDEN) >> 32, lower = id, round;
 
+	/* Pairs with the release in twheel_ids_set_secret(). A caller may guess an id. */
+	if (!smp_load_acquire(&ids->has_secret))
+		return 0;
 	for (round = 4; round; round -= 2) {
 		upper ^= hide_round(ids, round - 1, lower) & (U32_MAX >> 1);
 		lower ^= hide_round(ids, round - 2, upper);
@@ -423,8 +429,8 @@ static void *leaf_object(const struct twheel_id_leaf *leaf, u32 nr)
 /* Apart, so that the usual look-up makes no call. */
 static noinline void *ids_find_hidden(struct twheel_ids *ids, u64 id)
 {
-	u64 plain = twheel_id_unhide(ids, id);
-	struct twheel_id_leaf *leaf = id & TWHEEL_ID_HIDDEN ? leaf_find(ids, plain) : NULL;
+	u64 plain = id & TWHEEL_ID_HIDDEN ? twheel_id_unhide(ids, id) : 0;
+	struct twheel_id_leaf *leaf = plain ? leaf_find(ids, plain) : NULL;
 
 	return leaf ? leaf_object(leaf, id_slot(plain)) : NULL;
 }
