@@ -114,9 +114,9 @@ struct twheel_slot twheel_wheel_find(struct twheel_wheel *wheel, u64 tick);
  * @nodes: a batch: nodes of one tick, nodes of @past, or nodes that a change of the clock cancels
  * @past: nodes that were due when they were added; a batch for later
  *
- * A batch has no order. The next one is taken when it is empty, so ticks are in order. @past as a
- * whole becomes a batch, and an expired bucket comes before what was added meanwhile: so timers
- * that are armed for the past again and again do not starve others.
+ * A batch has no order. The next one is taken when it is empty, so ticks are in order. All nodes of
+ * @past become a batch together. Buckets that had expired when @past was last empty come first, so
+ * a timer that its callback arms for the past does not starve others.
  */
 struct twheel_due {
 	struct hlist_head	nodes;
