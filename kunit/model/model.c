@@ -285,6 +285,7 @@ static void call_set_clock(struct model *model, const struct model_answer *answe
 		return;
 	model->set_noticed = answer->now.mono + SET_SEEN_NS;
 	model->ordered = false;
+	model_note_late(model, &answer->now);
 	for (timer = model->timer; timer < model->timer + MODEL_TIMERS; timer++) {
 		if (!timer->pending)
 			continue;

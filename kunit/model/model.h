@@ -298,6 +298,7 @@ void model_differs(struct model *model, const char *format, ...);
 u64 model_pending(const struct model *model);
 u64 model_tick_due(const struct model *model, u64 deadline);
 void model_arm(struct model_timer *timer, u64 due, u64 due_last, const struct model_time *now);
+void model_note_late(struct model *model, const struct model_time *now);
 void model_recheck_sync(struct model *model);
 void model_work_fired(struct model *model, const struct model_work_state *work,
 		      const struct model_time *now);

@@ -76,6 +76,20 @@ static void check_order(struct model *model, unsigned int t)
 	}
 }
 
+/*
+ * The wheel counts the lateness of all timers that it makes due together, before the first
+ * of them fires. So a timer that is still pending may have been counted.
+ */
+void model_note_late(struct model *model, const struct model_time *now)
+{
+	const struct model_timer *timer;
+
+	for (timer = model->timer; timer < model->timer + MODEL_TIMERS; timer++)
+		if (timer->pending && timer->on_set != MODEL_ON_SET_CANCEL &&
+		    now->clock > timer->due)
+			model->late_ns = max(model->late_ns, now->clock - timer->due);
+}
+
 /* A timer has fired at or before @now. */
 static void timer_fired(struct model *model, unsigned int t, const struct model_time *now)
 {
@@ -84,8 +98,7 @@ static void timer_fired(struct model *model, unsigned int t, const struct model_
 	if (!timer->on_set && !timer->was_due && now->clock < timer->due)
 		model_differs(model, "%s %u is early by %llu ns", kinds[model_kind(t)], t,
 			      timer->due - now->clock);
-	if (timer->on_set != MODEL_ON_SET_CANCEL && now->clock > timer->due)
-		model->late_ns = max(model->late_ns, now->clock - timer->due);
+	model_note_late(model, now);
 	timer->pending = false;
 	model->stats.fired++;
 }
@@ -313,6 +326,7 @@ void model_compare(struct model *model, const struct model_state *seen)
 	model_update_work(model, seen);
 	for (t = 0; t < MODEL_TIMERS; t++)
 		check_timer(model, t, seen);
+	model_note_late(model, &seen->now);
 	check_stats(model, &seen->stats);
 	check_next(model, seen);
 }
