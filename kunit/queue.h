@@ -15,7 +15,7 @@ static inline bool queue_advance(struct twheel_queue *queue, u64 now, unsigned i
 static inline size_t queue_nodes(const struct twheel_queue *queue)
 {
 	const struct twheel_wheel *wheel = &queue->wheel;
-	unsigned int level, slot;
+	unsigned int level, slot, list;
 	struct hlist_node *pos;
 	size_t nr = 0;
 
@@ -27,8 +27,9 @@ static inline size_t queue_nodes(const struct twheel_queue *queue)
 		nr++;
 	for (level = 0; level < wheel->nr_levels; level++)
 		for (slot = 0; slot < wheel->slots; slot++)
-			hlist_for_each(pos, &wheel->level[level]->bucket[slot].nodes)
-				nr++;
+			for (list = 0; list < 2; list++)
+				hlist_for_each(pos, &wheel->level[level]->bucket[slot].nodes[list])
+					nr++;
 	return nr;
 }
 

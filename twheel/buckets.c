@@ -57,13 +57,15 @@ static u64 list_count(struct twheel_shard *shard, struct hlist_head *list,
 static void bucket_show(struct seq_file *file, struct twheel_shard *shard, u64 pending,
 			struct twheel_bucket *bucket, unsigned int slot)
 {
-	u64 expires, nr;
+	u64 expires, nr = 0;
+	unsigned int i;
 	bool queued;
 
 	spin_lock_irq(&shard->lock);
 	queued = !RB_EMPTY_NODE(&bucket->queued);
 	expires = bucket->expires;
-	nr = queued ? list_count(shard, &bucket->nodes, &bucket->counted, pending) : 0;
+	for (i = 0; queued && i < ARRAY_SIZE(bucket->nodes); i++)
+		nr += list_count(shard, &bucket->nodes[i], &bucket->counted, pending);
 	spin_unlock_irq(&shard->lock);
 	if (queued)
 		seq_printf(file, " level=%u slot=%u expires=%llu timers=%llu\n",

@@ -132,9 +132,9 @@ static void expect_sizes(struct kunit *test, size_t first, size_t second, size_t
 {
 	struct twheel_bucket *bucket = queue.wheel.level[0]->bucket;
 
-	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 10) % SLOTS].nodes), first);
-	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 20) % SLOTS].nodes), second);
-	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 30) % SLOTS].nodes), third);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 10) % SLOTS].nodes[0]), first);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 20) % SLOTS].nodes[0]), second);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 30) % SLOTS].nodes[0]), third);
 	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), first + second + third);
 }
 

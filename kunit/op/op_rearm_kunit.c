@@ -34,7 +34,7 @@ static u64 remaining(struct probe *probe)
 }
 
 /*
- * The callback of another operation with the same deadline blocks the reaper, so that
+ * The callback of another operation that is due just before blocks the reaper, so that
  * this operation is removed from the wheel long after its deadline. A call made before
  * the timer function runs takes effect.
  */
@@ -46,7 +46,7 @@ static struct probe *add_overdue(struct kunit *test)
 
 	slow->takes_ns = 2 * SECOND;
 	twheel_op_rearm(&slow->op, deadline, TWHEEL_REARM_ALWAYS);
-	twheel_op_rearm(&probe->op, deadline, TWHEEL_REARM_ALWAYS);
+	twheel_op_rearm(&probe->op, deadline + 2 * NSEC_PER_MSEC, TWHEEL_REARM_ALWAYS);
 	vtime_sleep(2 * SECOND);
 	KUNIT_EXPECT_EQ(test, slow->ended, 1);
 	KUNIT_EXPECT_TRUE(test, slow->busy);

@@ -50,6 +50,12 @@
 #include "../compat.h"
 #include "wheel.h"
 
+/*
+ * 32 nodes go to the same list of a bucket before the other one has its turn. So the first node of
+ * a list, which an add writes, is usually in the caches.
+ */
+#define LIST_STEP	4
+
 /* Slot number of @tick on @level, counted from tick 0. */
 static u64 slot_number(const struct twheel_wheel *wheel, unsigned int level, u64 tick)
 {
@@ -71,12 +77,14 @@ struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t 
 	if (!level)
 		return NULL;
 	for (i = 0; i < wheel->slots; i++) {
-		INIT_HLIST_HEAD(&level->bucket[i].nodes);
+		INIT_HLIST_HEAD(&level->bucket[i].nodes[0]);
+		INIT_HLIST_HEAD(&level->bucket[i].nodes[1]);
 		INIT_HLIST_HEAD(&level->bucket[i].counted);
 		RB_CLEAR_NODE(&level->bucket[i].queued);
 		level->bucket[i].expires = TWHEEL_TICK_NEVER;
 		level->bucket[i].level = nr;
 		level->bucket[i].mixed = false;
+		level->bucket[i].added = 0;
 	}
 	return level;
 }
@@ -218,6 +226,9 @@ static noinline struct twheel_slot find_by_divisions(struct twheel_wheel *wheel,
 	slot.begin = number * wheel->span[level];
 	div_u64_rem(number, wheel->slots, &index);
 	slot.bucket = &wheel->level[level]->bucket[index];
+	/* On level 0 the next node goes to the first list, see queue_place(). */
+	if (!level)
+		slot.bucket->added = 0;
 	if (far) {
 		slot.bucket->mixed = true;
 		wheel->lacks_level = true;
@@ -228,17 +239,8 @@ static noinline struct twheel_slot find_by_divisions(struct twheel_wheel *wheel,
 static __always_inline struct twheel_slot wheel_find(struct twheel_wheel *wheel, u64 tick)
 {
 	struct twheel_slot slot;
-	u64 slots = wheel->slots;
 
-	if (tick <= wheel->now)
-		return (struct twheel_slot){};
 	if (likely(wheel->shift)) {
-		/* Most nodes that move go to level 0: 12 instructions less for them. */
-		if (tick - wheel->now < slots)
-			return (struct twheel_slot){
-				.bucket = &wheel->level[0]->bucket[tick & (slots - 1)],
-				.begin = tick,
-			};
 		slot = find_by_shifts(wheel, tick);
 		if (likely(slot.bucket))
 			return slot;
@@ -246,10 +248,16 @@ static __always_inline struct twheel_slot wheel_find(struct twheel_wheel *wheel,
 	return find_by_divisions(wheel, tick);
 }
 
+/* Whether a tick that has not passed is on level 0, of a power of two of slots. */
+static __always_inline bool wheel_is_next(const struct twheel_wheel *wheel, u64 tick)
+{
+	return tick - wheel->now < wheel->slots && likely(wheel->shift);
+}
+
 /* Find the slot of a tick. The wheel has at least one level. */
 struct twheel_slot twheel_wheel_find(struct twheel_wheel *wheel, u64 tick)
 {
-	return wheel_find(wheel, tick);
+	return tick > wheel->now ? wheel_find(wheel, tick) : (struct twheel_slot){};
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_find);
 
@@ -283,17 +291,28 @@ static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucke
 static __always_inline u64 queue_place(struct twheel_queue *queue, struct twheel_node *node,
 				       struct hlist_head *due, u64 tick)
 {
-	struct twheel_slot slot = wheel_find(&queue->wheel, tick);
+	struct twheel_wheel *wheel = &queue->wheel;
+	struct twheel_slot slot = { .begin = tick };
+	struct hlist_head *list;
 
-	if (!slot.bucket) {
+	if (tick <= wheel->now) {
 		hlist_add_head(&node->entry, due);
 		return 0;
+	}
+	/* Most nodes that move go to level 0: 15 instructions less for them. */
+	if (wheel_is_next(wheel, tick)) {
+		slot.bucket = &wheel->level[0]->bucket[tick & (wheel->slots - 1)];
+		list = &slot.bucket->nodes[0];
+	} else {
+		slot = wheel_find(wheel, tick);
+		slot.bucket->added += LIST_STEP;
+		list = &slot.bucket->nodes[slot.bucket->added >> 7];
 	}
 	if (RB_EMPTY_NODE(&slot.bucket->queued)) {
 		slot.bucket->expires = slot.begin;
 		rb_add_cached(&slot.bucket->queued, &queue->buckets, bucket_before);
 	}
-	hlist_add_head(&node->entry, &slot.bucket->nodes);
+	hlist_add_head(&node->entry, list);
 	return slot.begin;
 }
 
@@ -367,12 +386,19 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 static unsigned int bucket_cascade(struct twheel_queue *queue, struct twheel_bucket *bucket,
 				   unsigned int budget)
 {
+	struct hlist_head *list = &bucket->nodes[0], *other = &bucket->nodes[1];
 	unsigned int before = budget;
 	struct twheel_node *node;
 	u64 tick;
 
-	for (; budget && bucket->nodes.first; budget--) {
-		node = twheel_nodes_shift(&bucket->nodes);
+	for (; budget; budget--) {
+		swap(list, other);
+		if (unlikely(!list->first)) {
+			swap(list, other);
+			if (!list->first)
+				break;
+		}
+		node = twheel_nodes_shift(list);
 		tick = twheel_wheel_tick(&queue->wheel, node->expires);
 		/* With slack a node may become due on a high level. */
 		if (!queue_place(queue, node, &queue->due.nodes, tick))
@@ -392,14 +418,15 @@ static bool bucket_expire(struct twheel_queue *queue, struct twheel_bucket *buck
 			  unsigned int *budget)
 {
 	if (bucket->level == 0 && !bucket->mixed)
-		twheel_nodes_move(&bucket->nodes, &queue->due.nodes);
-	else
+		twheel_nodes_move(&bucket->nodes[0], &queue->due.nodes);
+	if (!twheel_bucket_is_empty(bucket)) {
 		*budget = bucket_cascade(queue, bucket, *budget);
-	if (!hlist_empty(&bucket->nodes))
-		return false;
+		if (!twheel_bucket_is_empty(bucket))
+			return false;
+	}
 	if (likely(hlist_empty(&bucket->counted)))
 		return true;
-	twheel_nodes_move(&bucket->counted, &bucket->nodes);
+	twheel_nodes_move(&bucket->counted, &bucket->nodes[0]);
 	return false;
 }
 
@@ -461,7 +488,7 @@ bool twheel_queue_is_emptied(const struct twheel_queue *queue)
 {
 	const struct twheel_bucket *first = queue_first(queue);
 
-	return !twheel_due_ready(&queue->due) && first && hlist_empty(&first->nodes) &&
+	return !twheel_due_ready(&queue->due) && first && twheel_bucket_is_empty(first) &&
 	       hlist_empty(&first->counted);
 }
 
@@ -480,7 +507,8 @@ bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node)
 	struct twheel_bucket *bucket = queue_first(queue);
 	struct hlist_head *lists[] = {
 		&queue->due.nodes, &queue->due.past, &queue->never, &queue->never_counted,
-		bucket ? &bucket->nodes : NULL, bucket ? &bucket->counted : NULL,
+		bucket ? &bucket->nodes[0] : NULL, bucket ? &bucket->nodes[1] : NULL,
+		bucket ? &bucket->counted : NULL,
 	};
 	unsigned int i;
 

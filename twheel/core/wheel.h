@@ -3,6 +3,7 @@
 #ifndef _TWHEEL_CORE_WHEEL_H
 #define _TWHEEL_CORE_WHEEL_H
 
+#include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
@@ -25,23 +26,33 @@
 
 /**
  * struct twheel_bucket - the nodes of a slot
- * @nodes: nodes that expire at @expires or later; there is no order within a bucket
+ * @nodes: nodes that expire at @expires or later, without an order. They are on two lists, from
+ *	which a cascade takes in turn, so that two fetches overlap; on level 0 on the first one
  * @counted: nodes that a reader of debugfs has counted, see buckets.c; usually empty
  * @queued: in the tree of the expiry queue; empty while the bucket is not in it
  * @expires: tick at which the bucket expires; the beginning of a slot
  * @level: number of its level, from 0
  * @mixed: on level 0, some nodes are not due at @expires
+ * @added: its upper bit is the list for added nodes
  *
  * A cache line: with a million timers each access to a bucket misses the cache.
  */
 struct twheel_bucket {
-	struct hlist_head	nodes;
+	struct hlist_head	nodes[2];
 	struct hlist_head	counted;
 	struct rb_node		queued;
 	u64			expires;
 	u8			level;
 	bool			mixed;
+	u8			added;
 } __aligned(64);
+
+static_assert(sizeof(struct twheel_bucket) == 64);
+
+static inline bool twheel_bucket_is_empty(const struct twheel_bucket *bucket)
+{
+	return hlist_empty(&bucket->nodes[0]) && hlist_empty(&bucket->nodes[1]);
+}
 
 /**
  * struct twheel_level - a level of the wheel
