@@ -52,8 +52,8 @@ static int turn_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, timers);
 	reapers = twheel_reapers_create("kunit", 1, false);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, reapers);
-	twheel_share_init(&shares[0]);
-	twheel_share_init(&shares[1]);
+	twheel_share_init(&shares[0], &reapers->reaper[0]);
+	twheel_share_init(&shares[1], &reapers->reaper[0]);
 	for (i = 0; i < NR_WHEELS; i++) {
 		fired[i] = 0;
 		wheels[i] = twheel_make(&config, reapers, &shares[owner_of[i]]);
@@ -165,10 +165,10 @@ static void system_wheels_share_a_reaper(struct kunit *test)
 {
 	struct twheel *monotonic = twheel_system_clock(TWHEEL_CLOCK_MONOTONIC);
 	struct twheel *realtime = twheel_system_clock(TWHEEL_CLOCK_REALTIME);
-	struct twheel_reaper *reaper = twheel_shard(monotonic, 0)->reaper;
+	struct twheel_share *share = twheel_shard(monotonic, 0)->share;
 
-	KUNIT_EXPECT_PTR_EQ(test, reaper, twheel_shard(realtime, 0)->reaper);
-	KUNIT_EXPECT_PTR_NE(test, reaper, twheel_shard(wheels[0], 0)->reaper);
+	KUNIT_EXPECT_PTR_EQ(test, share, twheel_shard(realtime, 0)->share);
+	KUNIT_EXPECT_PTR_NE(test, share->reaper, twheel_shard(wheels[0], 0)->share->reaper);
 }
 
 static struct kunit_case turn_cases[] = {

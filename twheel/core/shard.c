@@ -253,8 +253,8 @@ size_t twheel_shard_size(enum twheel_clock clock)
 }
 
 /*
- * Initialise a shard that is zero except for @wheel, @account, @memcg, @reaper and @share, with a
- * complete configuration: 0 or -ENOMEM.
+ * Initialise a shard that is zero except for @wheel, @account, @memcg and @share, with a complete
+ * configuration: 0 or -ENOMEM.
  */
 int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
 		      unsigned int number)

@@ -83,14 +83,13 @@ struct mem_cgroup;
  * @running: timer with a running callback; may have been freed, so never dereferenced
  * @fired: number of callbacks called
  * @wheel: its wheel; immutable, like the following fields up to @share
- * @reaper: serves the shard
  * @tick_ns: length of a tick
  * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
  * @number: its number in @wheel
  * @clock: clock of the deadlines
  * @account: TWHEEL_GFP_ACCOUNT if the levels are charged, or 0
  * @memcg: memory cgroup charged for levels that the reaper allocates
- * @share: its owner on @reaper
+ * @share: its owner, on the reaper that serves it
  * @idle: woken when a callback has returned that was waited for
  * @max_pending: limit on pending timers, with TWHEEL_CHECK_LIMIT
  * @rejected: timers rejected by the limit
@@ -102,7 +101,7 @@ struct mem_cgroup;
  * @alarm: expires with the earliest bucket or timer
  * @turn: in the shards of @share while it waits for a turn
  * @watch: in the watchers or the unchecked shards of @share, if timers are cancelled on set
- * @ended: it gets no more turns; like @turn and @watch, protected by the lock of @reaper
+ * @ended: it gets no more turns; like @turn and @watch, protected by the lock of the reaper
  * @due: first member of the following two
  * @queue: pending timers
  * @wall: pending timers of CLOCK_REALTIME; the memory of such a shard ends here
@@ -124,7 +123,6 @@ struct twheel_shard {
 	struct twheel_timer	*running;
 	u64			fired;
 	struct twheel		*wheel ____cacheline_aligned;
-	struct twheel_reaper	*reaper;
 	u64			tick_ns;
 	u8			tick_shift;
 	unsigned int		number;

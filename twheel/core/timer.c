@@ -520,7 +520,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_cancel);
 /* Whether the caller may be the running callback of a shard. */
 static bool waits_for_itself(const struct twheel_shard *shard)
 {
-	return in_interrupt() || READ_ONCE(shard->reaper->task) == current;
+	return in_interrupt() || twheel_reaper_is_current(shard->share->reaper);
 }
 
 /* Let lockdep know that the caller may wait for the callback of a timer. */
@@ -650,7 +650,7 @@ bool twheel_runs_functions(struct twheel *wheel)
 		return true;
 	for (i = 0; i < wheel->nr_shards; i++) {
 		shard = twheel_shard(wheel, i);
-		if (READ_ONCE(shard->reaper->task) == current && shard->running)
+		if (twheel_reaper_is_current(shard->share->reaper) && shard->running)
 			return true;
 	}
 	return false;

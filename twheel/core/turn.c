@@ -12,21 +12,13 @@
  *	users' wheels, per CPU		one per owner		one per clock, per id of the owner
  *	a private wheel, per shard	one			one
  *
- * So N other owners with work delay an owner by at most N + 1 turns, however much work they have.
- * The number of threads depends on the machine and on the private wheels of modules only. A CPU
- * gets its reapers before it first comes online: until then no timer is on its shards. They stay
- * when it goes offline, since no thread is bound to a CPU.
+ * A reaper is a kthread worker, and a share is a work of it: the work gives a turn to one shard, and
+ * queues itself behind other owners if there are more. So N other owners with work delay an owner
+ * by at most N + 1 turns, however much work they have. The number of threads depends on the machine
+ * and on the private wheels of modules only.
  *
- * A shard asks with its lock held. The thread sets its state before it looks for a shard, so a
- * shard that asks then is not left waiting:
- *
- *	asking CPU			reaper
- *	----------			------
- *	lock				state = TASK_IDLE (full barrier)
- *	add the shard			lock
- *	unlock				no shard is there
- *	wake_up_process()		unlock
- *					schedule()
+ * A CPU gets its reapers before it first comes online: until then no timer is on its shards. They
+ * stay when it goes offline, since no thread is bound to a CPU.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -53,51 +45,44 @@
 static LIST_HEAD(groups);
 static DEFINE_MUTEX(groups_lock);
 
-void twheel_share_init(struct twheel_share *share)
+static bool share_has_work(const struct twheel_share *share)
 {
-	INIT_LIST_HEAD(&share->shards);
-	INIT_LIST_HEAD(&share->watchers);
-	INIT_LIST_HEAD(&share->unchecked);
-	INIT_LIST_HEAD(&share->entry);
-	INIT_LIST_HEAD(&share->watching);
+	return !list_empty(&share->shards) || !list_empty(&share->unchecked);
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_share_init);
 
-/* The shards of an owner have changed: enter or leave the lists of the reaper. */
-static void share_update(struct twheel_reaper *reaper, struct twheel_share *share)
+/* Queue an owner that has work, after adding a shard, if any. */
+static void share_ask(struct twheel_share *share, struct twheel_shard *shard)
 {
-	lockdep_assert_held(&reaper->lock);
-	if (list_empty(&share->shards) && list_empty(&share->unchecked))
-		list_del_init(&share->entry);
-	else if (list_empty(&share->entry))
-		list_add_tail(&share->entry, &reaper->shares);
+	lockdep_assert_held(&share->reaper->lock);
+	if (shard && !shard->ended && list_empty(&shard->turn))
+		list_add_tail(&shard->turn, &share->shards);
+	if (share_has_work(share))
+		kthread_queue_work(&share->reaper->worker, &share->work);
+}
+
+/* The watchers of an owner have changed: enter or leave the list of the reaper. */
+static void share_update(struct twheel_share *share)
+{
+	lockdep_assert_held(&share->reaper->lock);
 	if (list_empty(&share->watchers) && list_empty(&share->unchecked))
 		list_del_init(&share->watching);
 	else if (list_empty(&share->watching))
-		list_add_tail(&share->watching, &reaper->watching);
-}
-
-static void turn_queue(struct twheel_shard *shard)
-{
-	if (shard->ended || !list_empty(&shard->turn))
-		return;
-	list_add_tail(&shard->turn, &shard->share->shards);
-	share_update(shard->reaper, shard->share);
+		list_add_tail(&share->watching, &share->reaper->watching);
 }
 
 /* A shard of CLOCK_REALTIME begins or ends to notice changes of this clock. Any context. */
 void twheel_turn_watch(struct twheel_shard *shard, bool watch)
 {
-	struct twheel_reaper *reaper = shard->reaper;
+	struct twheel_share *share = shard->share;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&reaper->lock, flags);
+	raw_spin_lock_irqsave(&share->reaper->lock, flags);
 	if (!watch)
 		list_del_init(&shard->watch);
 	else if (!shard->ended)
-		list_add_tail(&shard->watch, &shard->share->watchers);
-	share_update(reaper, shard->share);
-	raw_spin_unlock_irqrestore(&reaper->lock, flags);
+		list_add_tail(&shard->watch, &share->watchers);
+	share_update(share);
+	raw_spin_unlock_irqrestore(&share->reaper->lock, flags);
 }
 
 /* CLOCK_REALTIME was set: each shard that notices it gets a turn. May sleep. */
@@ -106,7 +91,6 @@ void twheel_turns_check(struct work_struct *work)
 	struct twheel_reapers *group;
 	struct twheel_reaper *reaper;
 	unsigned int i;
-	bool check;
 
 	mutex_lock(&groups_lock);
 	list_for_each_entry(group, &groups, listed) {
@@ -114,33 +98,44 @@ void twheel_turns_check(struct work_struct *work)
 			reaper = &group->reaper[i];
 			raw_spin_lock_irq(&reaper->lock);
 			list_splice_tail_init(&reaper->watching, &reaper->unchecked);
-			check = !list_empty(&reaper->unchecked);
-			WRITE_ONCE(reaper->check, check);
+			if (!list_empty(&reaper->unchecked))
+				kthread_queue_work(&reaper->worker, &reaper->check);
 			raw_spin_unlock_irq(&reaper->lock);
-			if (check)
-				wake_up_process(reaper->task);
 			cond_resched();
 		}
 	}
 	mutex_unlock(&groups_lock);
 }
 
+/* Let the watchers of each owner have turns, in O(1) for an owner. */
+static void reaper_check(struct kthread_work *work)
+{
+	struct twheel_reaper *reaper = container_of(work, struct twheel_reaper, check);
+	struct twheel_share *share;
+
+	do {
+		raw_spin_lock_irq(&reaper->lock);
+		share = list_first_entry_or_null(&reaper->unchecked, struct twheel_share,
+						 watching);
+		if (share) {
+			list_move_tail(&share->watching, &reaper->watching);
+			list_splice_tail_init(&share->watchers, &share->unchecked);
+			share_ask(share, NULL);
+		}
+		raw_spin_unlock_irq(&reaper->lock);
+		cond_resched();
+	} while (share);
+}
+
 /* A shard has work. Any context. */
 void twheel_turn_ask(struct twheel_shard *shard)
 {
-	struct twheel_reaper *reaper = shard->reaper;
+	struct twheel_share *share = shard->share;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&reaper->lock, flags);
-	turn_queue(shard);
-	raw_spin_unlock_irqrestore(&reaper->lock, flags);
-	wake_up_process(reaper->task);
-}
-
-/* Whether another shard may have a turn. Without the lock: the reaper looks again later. */
-static bool reaper_awaited(const struct twheel_reaper *reaper)
-{
-	return !list_empty(&reaper->shares) || READ_ONCE(reaper->check);
+	raw_spin_lock_irqsave(&share->reaper->lock, flags);
+	share_ask(share, shard);
+	raw_spin_unlock_irqrestore(&share->reaper->lock, flags);
 }
 
 /*
@@ -149,105 +144,78 @@ static bool reaper_awaited(const struct twheel_reaper *reaper)
  */
 void twheel_turn_end(struct twheel_shard *shard)
 {
-	struct twheel_reaper *reaper = shard->reaper;
+	struct twheel_share *share = shard->share;
 
-	raw_spin_lock_irq(&reaper->lock);
+	raw_spin_lock_irq(&share->reaper->lock);
 	WRITE_ONCE(shard->ended, true);
 	list_del_init(&shard->turn);
 	list_del_init(&shard->watch);
-	share_update(reaper, shard->share);
-	raw_spin_unlock_irq(&reaper->lock);
-	/* Pairs with the release in reaper_served(). */
-	wait_event(reaper->served, smp_load_acquire(&reaper->serving) != shard);
+	share_update(share);
+	raw_spin_unlock_irq(&share->reaper->lock);
+	/* A callback, of another shard, is the present turn. */
+	if (!twheel_reaper_is_current(share->reaper))
+		kthread_flush_work(&share->work);
 }
 
-/* The next shard of an owner with work. */
+/* The next shard of an owner, or NULL. One turn is enough for all its reasons. */
 static struct twheel_shard *share_next(struct twheel_share *share)
 {
 	struct twheel_shard *shard;
 
+	lockdep_assert_held(&share->reaper->lock);
 	shard = list_first_entry_or_null(&share->unchecked, struct twheel_shard, watch);
 	if (shard)
 		list_move_tail(&shard->watch, &share->watchers);
 	else
-		shard = list_first_entry(&share->shards, struct twheel_shard, turn);
-	/* One turn is enough for both. */
-	list_del_init(&shard->turn);
-	share_update(shard->reaper, share);
+		shard = list_first_entry_or_null(&share->shards, struct twheel_shard, turn);
+	if (shard)
+		list_del_init(&shard->turn);
 	return shard;
 }
 
-/* The shard whose turn it is, or NULL. */
-static struct twheel_shard *reaper_next(struct twheel_reaper *reaper)
+/* Whether a shard goes on without queueing. A hint, without locks. */
+static bool share_is_alone(const struct twheel_share *share)
 {
-	struct twheel_shard *shard = NULL;
-	struct twheel_share *share;
-
-	raw_spin_lock_irq(&reaper->lock);
-	/* After a change of the clock, let the watchers of one owner have turns. */
-	share = list_first_entry_or_null(&reaper->unchecked, struct twheel_share, watching);
-	if (share) {
-		list_move_tail(&share->watching, &reaper->watching);
-		list_splice_tail_init(&share->watchers, &share->unchecked);
-		share_update(reaper, share);
-	}
-	WRITE_ONCE(reaper->check, !list_empty(&reaper->unchecked));
-	if (!list_empty(&reaper->shares)) {
-		share = list_first_entry(&reaper->shares, struct twheel_share, entry);
-		list_move_tail(&share->entry, &reaper->shares);
-		shard = share_next(share);
-		WRITE_ONCE(reaper->serving, shard);
-	}
-	raw_spin_unlock_irq(&reaper->lock);
-	return shard;
+	return !share_has_work(share) && list_empty(&share->reaper->worker.work_list);
 }
 
-/* The turn of a shard has ended. It is not used any more if it is not queued. */
-static void reaper_served(struct twheel_reaper *reaper, struct twheel_shard *shard, bool more)
+/* A turn of an owner. */
+static void share_turn(struct kthread_work *work)
 {
-	raw_spin_lock_irq(&reaper->lock);
-	if (more)
-		turn_queue(shard);
-	/* Pairs with the acquire in twheel_turn_end(). */
-	smp_store_release(&reaper->serving, NULL);
-	raw_spin_unlock_irq(&reaper->lock);
-	/* A full barrier; pairs with that of wait_event(). */
-	if (wq_has_sleeper(&reaper->served))
-		wake_up_all(&reaper->served);
-}
-
-/* Sleep until a shard asks. Returns NULL if the thread has to stop. */
-static struct twheel_shard *reaper_wait(struct twheel_reaper *reaper)
-{
-	struct twheel_shard *shard;
-
-	for (;;) {
-		set_current_state(TASK_IDLE);
-		shard = reaper_next(reaper);
-		if (shard || kthread_should_stop())
-			break;
-		schedule();
-	}
-	__set_current_state(TASK_RUNNING);
-	return shard;
-}
-
-/* The thread of a reaper. A shard that is alone goes on without queueing. */
-int twheel_reaper(void *data)
-{
-	struct twheel_reaper *reaper = data;
+	struct twheel_share *share = container_of(work, struct twheel_share, work);
+	struct twheel_reaper *reaper = share->reaper;
 	struct twheel_shard *shard;
 	bool more;
 
-	while ((shard = reaper_wait(reaper))) {
-		do {
-			more = twheel_shard_serve(shard);
-			cond_resched();
-			/* Hints; reaper_served() and reaper_next() look with the lock. */
-		} while (more && !reaper_awaited(reaper) && !READ_ONCE(shard->ended));
-		reaper_served(reaper, shard, more);
-	}
-	return 0;
+	raw_spin_lock_irq(&reaper->lock);
+	shard = share_next(share);
+	raw_spin_unlock_irq(&reaper->lock);
+	if (!shard)
+		return;
+	do {
+		more = twheel_shard_serve(shard);
+		cond_resched();
+	} while (more && share_is_alone(share) && !READ_ONCE(shard->ended));
+	raw_spin_lock_irq(&reaper->lock);
+	share_ask(share, more ? shard : NULL);
+	raw_spin_unlock_irq(&reaper->lock);
+}
+
+void twheel_share_init(struct twheel_share *share, struct twheel_reaper *reaper)
+{
+	kthread_init_work(&share->work, share_turn);
+	share->reaper = reaper;
+	INIT_LIST_HEAD(&share->shards);
+	INIT_LIST_HEAD(&share->watchers);
+	INIT_LIST_HEAD(&share->unchecked);
+	INIT_LIST_HEAD(&share->watching);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_share_init);
+
+/* The thread of a reaper. A callback is known by the function of its thread. */
+int twheel_reaper(void *worker)
+{
+	return kthread_worker_fn(worker);
 }
 
 /* Create the thread of a reaper, unless it has one. */
@@ -256,13 +224,13 @@ static int reaper_start(struct twheel_reapers *reapers, unsigned int number)
 	struct twheel_reaper *reaper = &reapers->reaper[number];
 	struct task_struct *task;
 
-	if (reaper->task)
+	if (reaper->worker.task)
 		return 0;
-	task = kthread_create(twheel_reaper, reaper, "%s/%u", reapers->name, number);
+	task = kthread_create(twheel_reaper, &reaper->worker, "%s/%u", reapers->name, number);
 	/* -EAGAIN, if there are too many threads, would be misunderstood. */
 	if (IS_ERR(task))
 		return PTR_ERR(task) == -EINTR ? -EINTR : -ENOMEM;
-	WRITE_ONCE(reaper->task, task);
+	WRITE_ONCE(reaper->worker.task, task);
 	wake_up_process(task);
 	return 0;
 }
@@ -287,11 +255,11 @@ struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr, 
 	for (i = 0; i < nr; i++) {
 		reaper = &reapers->reaper[i];
 		raw_spin_lock_init(&reaper->lock);
-		INIT_LIST_HEAD(&reaper->shares);
+		kthread_init_worker(&reaper->worker);
+		kthread_init_work(&reaper->check, reaper_check);
 		INIT_LIST_HEAD(&reaper->watching);
 		INIT_LIST_HEAD(&reaper->unchecked);
-		twheel_share_init(&reaper->share);
-		init_waitqueue_head(&reaper->served);
+		twheel_share_init(&reaper->share, reaper);
 	}
 	/* No CPU comes online between its look-up and the entry in the list. */
 	if (per_cpu)
@@ -348,6 +316,7 @@ void twheel_reapers_exit(void)
 /* Stop the threads. No shard uses them any more. */
 void twheel_reapers_destroy(struct twheel_reapers *reapers)
 {
+	struct task_struct *task;
 	unsigned int i;
 
 	if (IS_ERR_OR_NULL(reapers))
@@ -355,9 +324,13 @@ void twheel_reapers_destroy(struct twheel_reapers *reapers)
 	mutex_lock(&groups_lock);
 	list_del(&reapers->listed);
 	mutex_unlock(&groups_lock);
-	for (i = 0; i < reapers->nr; i++)
-		if (reapers->reaper[i].task)
-			kthread_stop(reapers->reaper[i].task);
+	for (i = 0; i < reapers->nr; i++) {
+		task = reapers->reaper[i].worker.task;
+		if (!task)
+			continue;
+		kthread_flush_worker(&reapers->reaper[i].worker);
+		kthread_stop(task);
+	}
 	kvfree(reapers);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_reapers_destroy);

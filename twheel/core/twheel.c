@@ -156,8 +156,7 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config,
 		shard->wheel = wheel;
 		shard->account = account;
 		shard->memcg = wheel->memcg;
-		shard->reaper = &reapers->reaper[r];
-		shard->share = shares ? &shares[r] : &shard->reaper->share;
+		shard->share = shares ? &shares[r] : &reapers->reaper[r].share;
 		err = twheel_shard_init(shard, config, i);
 		if (err)
 			return err;

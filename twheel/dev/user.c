@@ -201,7 +201,7 @@ static struct twheel_user *user_alloc(kuid_t uid, struct twheel_user *owner)
 	INIT_LIST_HEAD(&user->private);
 	INIT_DELAYED_WORK(&user->idle, user_idle);
 	for (i = 0; i < nr; i++)
-		twheel_share_init(&user->share[i]);
+		twheel_share_init(&user->share[i], &reapers->reaper[i]);
 	return user;
 }
 
