@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * debugfs: wheels, purgatories and pending operations.
+ * The counters of wheels in the fdinfo of the control node, and debugfs: wheels, purgatories and
+ * pending operations.
  *
  *	twheel/wheels		a line per wheel, and per shard that has been used
  *	twheel/buckets		a line per bucket of a wheel, see buckets.c
@@ -25,6 +26,61 @@
 
 static struct dentry *dir;
 
+const char *twheel_clock_name(enum twheel_clock clock)
+{
+	static const char * const names[] = {
+		[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
+		[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
+		[TWHEEL_CLOCK_REALTIME]		= "realtime",
+	};
+
+	return names[clock];
+}
+
+/* Print counters, each after a space. */
+static void stats_show(struct seq_file *file, const struct twheel_stats *stats)
+{
+	unsigned int i;
+
+	seq_printf(file, " pending=%llu added=%llu rearmed=%llu cancelled=%llu fired=%llu",
+		   stats->pending, stats->added, stats->rearmed, stats->cancelled, stats->fired);
+	seq_printf(file, " rejected=%llu cascaded=%llu wakeups=%llu slow=%llu",
+		   stats->rejected, stats->cascaded, stats->wakeups, stats->slow);
+	seq_printf(file, " latest_ticks=%llu late_ns=%llu late=%llu",
+		   stats->latest_ticks, stats->late_ns, stats->late[0]);
+	for (i = 1; i < TWHEEL_LATE_BUCKETS; i++)
+		seq_printf(file, ",%llu", stats->late[i]);
+}
+
+static void line_show(struct seq_file *file, enum twheel_clock clock,
+		      const struct twheel_stats *stats, const char *name)
+{
+	seq_printf(file, "twheel-wheel:\tclock=%s", twheel_clock_name(clock));
+	stats_show(file, stats);
+	seq_printf(file, " name=%s\n", name);
+}
+
+/* Print a line for the users' wheels of each clock, and for each other wheel. */
+void twheel_wheels_show(struct seq_file *file)
+{
+	struct twheel_stats stats;
+	struct twheel *wheel;
+	unsigned int clock;
+
+	mutex_lock(&twheel_wheels_lock);
+	for (clock = 0; clock <= TWHEEL_CLOCK_REALTIME; clock++) {
+		twheel_users_stats(clock, &stats);
+		line_show(file, clock, &stats, "users");
+	}
+	list_for_each_entry(wheel, &twheel_wheels, registered) {
+		if (wheel->users)
+			continue;
+		twheel_get_stats(wheel, &stats);
+		line_show(file, wheel->clock, &stats, wheel->name);
+	}
+	mutex_unlock(&twheel_wheels_lock);
+}
+
 static void wheel_show(struct seq_file *file, struct twheel *wheel)
 {
 	struct twheel_stats stats;
@@ -34,7 +90,7 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 		   wheel->name, twheel_clock_name(wheel->clock), twheel_tick_ns(wheel),
 		   wheel->slots, wheel->nr_shards);
 	twheel_get_stats(wheel, &stats);
-	twheel_stats_show(file, &stats);
+	stats_show(file, &stats);
 	seq_putc(file, '\n');
 	for (i = 0; i < wheel->nr_shards; i++) {
 		memset(&stats, 0, sizeof(stats));
@@ -43,7 +99,7 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 		if (!(stats.added | stats.pending | stats.fired | stats.cancelled))
 			continue;
 		seq_printf(file, "%s/%u", wheel->name, i);
-		twheel_stats_show(file, &stats);
+		stats_show(file, &stats);
 		seq_putc(file, '\n');
 	}
 }

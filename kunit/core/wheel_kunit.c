@@ -9,25 +9,26 @@
 
 #include "../../twheel/core/wheel.h"
 
-static struct twheel_wheel wheel;
+static struct twheel_queue queue;
+static struct twheel_wheel * const wheel = &queue.wheel;
 
 static void wheel_start(struct kunit *test, unsigned int slots, u64 now)
 {
-	twheel_wheel_init(&wheel, slots, 1, now);
-	KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&wheel, GFP_KERNEL), 0);
+	twheel_queue_init(&queue, slots, 1, now);
+	KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(wheel, GFP_KERNEL), 0);
 }
 
 static void wheel_end(struct kunit *test)
 {
-	twheel_wheel_destroy(&wheel);
+	twheel_queue_destroy(&queue);
 }
 
 /* Grow the wheel until it reaches the tick, and find its slot. */
 static struct twheel_slot place(struct kunit *test, u64 tick)
 {
-	while (!twheel_wheel_reaches(&wheel, tick))
-		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&wheel, GFP_KERNEL), 0);
-	return twheel_wheel_find(&wheel, tick);
+	while (!twheel_wheel_reaches(wheel, tick))
+		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(wheel, GFP_KERNEL), 0);
+	return twheel_wheel_find(wheel, tick);
 }
 
 static void expect_place(struct kunit *test, u64 expires, unsigned int level,
@@ -37,7 +38,7 @@ static void expect_place(struct kunit *test, u64 expires, unsigned int level,
 
 	KUNIT_ASSERT_NOT_NULL(test, found.bucket);
 	KUNIT_EXPECT_EQ(test, found.bucket->level, level);
-	KUNIT_EXPECT_PTR_EQ(test, found.bucket, &wheel.level[level]->bucket[slot]);
+	KUNIT_EXPECT_PTR_EQ(test, found.bucket, &wheel->level[level]->bucket[slot]);
 	KUNIT_EXPECT_EQ(test, found.begin, begins);
 }
 
@@ -79,7 +80,7 @@ static void lowest_level_that_reaches_is_used(struct kunit *test)
 	wheel_start(test, 64, 63);
 	expect_place(test, 63 + 63, 0, 62, 126);
 	expect_place(test, 63 + 64, 1, 1, 64);
-	wheel.now = 64 * 64 - 1;
+	wheel->now = 64 * 64 - 1;
 	expect_place(test, 64 * 64, 0, 0, 64 * 64);
 }
 
@@ -93,15 +94,15 @@ static void level_is_numbered_when_it_is_allocated(struct kunit *test)
 	unsigned int i;
 
 	wheel_start(test, TWHEEL_SLOTS_MAX, 0);
-	first = twheel_level_alloc(&wheel, GFP_KERNEL);
-	second = twheel_level_alloc(&wheel, GFP_KERNEL);
+	first = twheel_level_alloc(wheel, GFP_KERNEL);
+	second = twheel_level_alloc(wheel, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	KUNIT_ASSERT_NOT_NULL(test, second);
 	for (i = 0; i < TWHEEL_SLOTS_MAX; i++)
 		KUNIT_EXPECT_EQ(test, first->bucket[i].level, 1);
-	KUNIT_EXPECT_TRUE(test, twheel_wheel_grow(&wheel, first));
-	KUNIT_EXPECT_FALSE(test, twheel_wheel_grow(&wheel, second));
-	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 2);
+	KUNIT_EXPECT_TRUE(test, twheel_wheel_grow(wheel, first));
+	KUNIT_EXPECT_FALSE(test, twheel_wheel_grow(wheel, second));
+	KUNIT_EXPECT_EQ(test, wheel->nr_levels, 2);
 	kfree(second);
 }
 

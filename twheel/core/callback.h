@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Callbacks of timers and operations: checks, and their durations. See callback.c. */
+/*
+ * Callbacks of timers and operations: checks, like those of the kernel's own timers, and the tracing
+ * of their durations.
+ *
+ * A callback must return with the preempt count and the locks that it was called with. The
+ * caller of a function that waits for a callback must not hold a lock that the callback takes:
+ * a lockdep map is held during the callback, and the waiting function acquires and releases it.
+ * The class of the map is the callback itself, so timers and operations need no memory for it.
+ */
 #ifndef _TWHEEL_CORE_CALLBACK_H
 #define _TWHEEL_CORE_CALLBACK_H
 

@@ -19,6 +19,7 @@
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/moduleparam.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -48,6 +49,25 @@ int twheel_timer_error(const struct twheel_timer *timer)
 	return twheel_shard_is_wall(shard) && shard->wall.batch_on_set ? -ECANCELED : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_error);
+
+/* Out of line: lockdep compares the address of the name. */
+void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
+{
+	lockdep_init_map(map, "twheel_callback", (struct lock_class_key *)class, 0);
+}
+
+/* A callback has returned with further locks or another preempt count. */
+void twheel_callback_leaked(const struct twheel_callback *callback, unsigned long class)
+{
+	WARN_ONCE(lockdep_depth(current) > callback->locks, "twheel: %ps leaks a lock\n",
+		  (void *)class);
+	if (preempt_count() == callback->preempt_count)
+		return;
+	WARN_ONCE(1, "twheel: %ps preempt leak: %08x -> %08x\n", (void *)class,
+		  callback->preempt_count, preempt_count());
+	/* A spinlock may still be held, but the reaper can continue. */
+	preempt_count_set(callback->preempt_count);
+}
 
 /**
  * struct turn - a turn of a shard
@@ -199,8 +219,7 @@ bool twheel_shard_serve(struct twheel_shard *shard)
 		trace_twheel_reaper_wake(shard->number,
 					 twheel_shard_is_wall(shard) ? 0 : shard->queue.wheel.now,
 					 twheel_shard_pending(shard));
-		/* twheel_wakeups() reads it without the lock. */
-		WRITE_ONCE(shard->wakeups, shard->wakeups + 1);
+		shard->wakeups++;
 	}
 	shard->woken = false;
 	shard->asleep = false;

@@ -399,22 +399,6 @@ static DEFINE_MUTEX(system_lock);
 static struct twheel_reapers *system_reapers;
 static struct twheel *system_wheels[TWHEEL_CLOCK_REALTIME + 1];
 
-/* Check the module parameters of the system wheels. */
-int __init twheel_system_check(void)
-{
-	if (tick_ns < TWHEEL_TICK_NS_MIN || tick_ns > TWHEEL_TICK_NS_MAX) {
-		pr_err("tick_ns=%llu is not between %llu and %llu\n",
-		       tick_ns, TWHEEL_TICK_NS_MIN, TWHEEL_TICK_NS_MAX);
-		return -EINVAL;
-	}
-	if (slots < TWHEEL_SLOTS_MIN || slots > TWHEEL_SLOTS_MAX) {
-		pr_err("slots=%u is not between %u and %u\n",
-		       slots, TWHEEL_SLOTS_MIN, TWHEEL_SLOTS_MAX);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* Parameters of the system wheels, also used for users' wheels. */
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock)
 {
@@ -425,6 +409,18 @@ void twheel_system_config(struct twheel_config *config, enum twheel_clock clock)
 		.shards		= min(nr_cpu_ids, TWHEEL_SHARDS_MAX),
 		.clock		= clock,
 	};
+}
+
+/* Check the module parameters of the system wheels. */
+int __init twheel_system_check(void)
+{
+	struct twheel_config config;
+
+	twheel_system_config(&config, TWHEEL_CLOCK_MONOTONIC);
+	if (config_is_valid(&config))
+		return 0;
+	pr_err("tick_ns=%llu or slots=%u is out of range\n", tick_ns, slots);
+	return -EINVAL;
 }
 
 u64 twheel_system_tick_ns(void)

@@ -72,11 +72,10 @@ struct twheel *twheel_make(const struct twheel_config *config, struct twheel_rea
 void twheel_registry_exit(void);
 
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
-u64 twheel_wakeups(struct twheel *wheel);
-const char *twheel_clock_name(enum twheel_clock clock);
 void twheel_stats_retire(struct twheel *wheel);
-void twheel_stats_show(struct seq_file *file, const struct twheel_stats *stats);
+/* In debugfs.c, for the device, too. */
 void twheel_wheels_show(struct seq_file *file);
+void twheel_users_stats(enum twheel_clock clock, struct twheel_stats *stats);
 
 int __init twheel_system_check(void);
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);

@@ -144,30 +144,6 @@ static void wheel_init_level_of(struct twheel_wheel *wheel)
 	}
 }
 
-/* Initialise a wheel without levels; it needs one before the first node. */
-void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 tick_ns, u64 now)
-{
-	wheel->now = now;
-	wheel->tick_ns = tick_ns;
-	/* is_power_of_2() takes a long, which may be shorter. */
-	wheel->tick_shift = tick_ns & (tick_ns - 1) ? 0 : ilog2(tick_ns);
-	wheel->slots = slots;
-	wheel->shift = is_power_of_2(slots) ? ilog2(slots) : 0;
-	wheel->lacks_level = false;
-	wheel->nr_levels = 0;
-	wheel->reach = 0;
-	wheel_init_level_of(wheel);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_init);
-
-/* Free all levels of an empty wheel. */
-void twheel_wheel_destroy(struct twheel_wheel *wheel)
-{
-	while (wheel->nr_levels)
-		kfree(wheel->level[--wheel->nr_levels]);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_destroy);
-
 /*
  * Whether the levels suffice for a tick. The top level of the largest wheel reaches all ticks,
  * so twheel_wheel_grow() may be called if this returns false.
@@ -316,20 +292,31 @@ static __always_inline u64 queue_place(struct twheel_queue *queue, struct twheel
 	return slot.begin;
 }
 
-/* Initialise an empty queue over a wheel without levels. */
+/* Initialise an empty queue over a wheel without levels; it needs one before the first node. */
 void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 tick_ns, u64 now)
 {
+	struct twheel_wheel *wheel = &queue->wheel;
+
 	memset(queue, 0, sizeof(*queue));
 	queue->buckets = RB_ROOT_CACHED;
-	twheel_wheel_init(&queue->wheel, slots, tick_ns, now);
+	wheel->now = now;
+	wheel->tick_ns = tick_ns;
+	/* is_power_of_2() takes a long, which may be shorter. */
+	wheel->tick_shift = tick_ns & (tick_ns - 1) ? 0 : ilog2(tick_ns);
+	wheel->slots = slots;
+	wheel->shift = is_power_of_2(slots) ? ilog2(slots) : 0;
+	wheel_init_level_of(wheel);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_init);
 
-/* Free the wheel of an empty queue. */
+/* Free all levels of an empty queue. */
 void twheel_queue_destroy(struct twheel_queue *queue)
 {
+	struct twheel_wheel *wheel = &queue->wheel;
+
 	WARN_ON_ONCE(twheel_due_ready(&queue->due) || !hlist_empty(&queue->never));
-	twheel_wheel_destroy(&queue->wheel);
+	while (wheel->nr_levels)
+		kfree(wheel->level[--wheel->nr_levels]);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_destroy);
 

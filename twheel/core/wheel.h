@@ -100,9 +100,6 @@ static inline u64 twheel_wheel_tick(const struct twheel_wheel *wheel, u64 ns)
 	return wheel->tick_ns == 1 ? ns : div64_u64(ns, wheel->tick_ns);
 }
 
-void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 tick_ns, u64 now);
-void twheel_wheel_destroy(struct twheel_wheel *wheel);
-
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires);
 struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp);
 bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level);

@@ -143,6 +143,14 @@ void twheel_user_put(struct twheel_user *user)
 	}
 }
 
+static u64 wheel_wakeups(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	return stats.wakeups;
+}
+
 /* Destroy the wheels, unless operations were added again. Drops a reference to the user. */
 static void user_idle(struct work_struct *work)
 {
@@ -162,7 +170,7 @@ static void user_idle(struct work_struct *work)
 			/* Pairs with the acquire in twheel_user_wheel(). */
 			smp_store_release(&user->wheel[i], wheel[i]);
 		} else if (wheel[i]) {
-			user->wakeups += twheel_wakeups(wheel[i]);
+			user->wakeups += wheel_wakeups(wheel[i]);
 			twheel_destroy(wheel[i]);
 		}
 	}
@@ -417,7 +425,7 @@ void twheel_users_query(struct twheel_query_args *query)
 	query->wakeups = user->wakeups;
 	for (i = 0; i < ARRAY_SIZE(user->wheel); i++)
 		if (user->wheel[i])
-			query->wakeups += twheel_wakeups(user->wheel[i]);
+			query->wakeups += wheel_wakeups(user->wheel[i]);
 	mutex_unlock(&user->lock);
 	twheel_user_put(user);
 }
