@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Callbacks of timers and operations: checks, like those of the kernel's own timers, and the tracing
- * of their durations.
+ * Callbacks of timers and operations: checks, like those of the kernel's own timers, and the
+ * tracing of their durations.
  *
  * A callback must return with the preempt count and the locks that it was called with. The
  * caller of a function that waits for a callback must not hold a lock that the callback takes:

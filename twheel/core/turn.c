@@ -12,10 +12,10 @@
  *	users' wheels, per CPU		one per owner		one per clock, per id of the owner
  *	a private wheel, per shard	one			one
  *
- * A reaper is a kthread worker, and a share is a work of it: the work gives a turn to one shard, and
- * queues itself behind other owners if there are more. So N other owners with work delay an owner
- * by at most N + 1 turns, however much work they have. The number of threads depends on the machine
- * and on the private wheels of modules only.
+ * A reaper is a kthread worker, and a share is a work of it: the work gives a turn to one shard,
+ * and queues itself behind other owners if there are more. So N other owners with work delay an
+ * owner by at most N + 1 turns, however much work they have. The number of threads depends on the
+ * machine and on the private wheels of modules only.
  *
  * A CPU gets its reapers before it first comes online: until then no timer is on its shards. They
  * stay when it goes offline, since no thread is bound to a CPU.
