@@ -107,24 +107,30 @@ void twheel_turns_check(struct work_struct *work)
 	mutex_unlock(&groups_lock);
 }
 
-/* Let the watchers of each owner have turns, in O(1) for an owner. */
+/* After a change of the clock, let the watchers of the next owner have turns, in O(1). */
+static void reaper_check_next(struct twheel_reaper *reaper)
+{
+	struct twheel_share *share;
+
+	lockdep_assert_held(&reaper->lock);
+	share = list_first_entry_or_null(&reaper->unchecked, struct twheel_share, watching);
+	if (!share)
+		return;
+	list_move_tail(&share->watching, &reaper->watching);
+	list_splice_tail_init(&share->watchers, &share->unchecked);
+	share_ask(share, NULL);
+}
+
+/* This waits for the turns of owners with work, and each of them checks another owner. */
 static void reaper_check(struct kthread_work *work)
 {
 	struct twheel_reaper *reaper = container_of(work, struct twheel_reaper, check);
-	struct twheel_share *share;
 
-	do {
-		raw_spin_lock_irq(&reaper->lock);
-		share = list_first_entry_or_null(&reaper->unchecked, struct twheel_share,
-						 watching);
-		if (share) {
-			list_move_tail(&share->watching, &reaper->watching);
-			list_splice_tail_init(&share->watchers, &share->unchecked);
-			share_ask(share, NULL);
-		}
-		raw_spin_unlock_irq(&reaper->lock);
-		cond_resched();
-	} while (share);
+	raw_spin_lock_irq(&reaper->lock);
+	reaper_check_next(reaper);
+	if (!list_empty(&reaper->unchecked))
+		kthread_queue_work(&reaper->worker, &reaper->check);
+	raw_spin_unlock_irq(&reaper->lock);
 }
 
 /* A shard has work. Any context. */
@@ -188,6 +194,7 @@ static void share_turn(struct kthread_work *work)
 	bool more;
 
 	raw_spin_lock_irq(&reaper->lock);
+	reaper_check_next(reaper);
 	shard = share_next(share);
 	raw_spin_unlock_irq(&reaper->lock);
 	if (!shard)
