@@ -102,8 +102,10 @@ static void turn_count_late(struct twheel_shard *shard, struct turn *turn)
 static noinline struct twheel_node *turn_advance(struct twheel_shard *shard, struct turn *turn)
 {
 	turn_count_late(shard, turn);
-	if (!twheel_shard_advance(shard, turn->now, &turn->moves))
-		return NULL;
+	if (twheel_shard_is_wall(shard))
+		twheel_wall_advance(shard, &turn->moves);
+	else
+		twheel_queue_advance(&shard->queue, turn->now, &turn->moves);
 	return twheel_due_pop(&shard->due);
 }
 
@@ -186,7 +188,7 @@ static bool shard_expire(struct twheel_shard *shard)
 	} while (--calls && !need_resched());
 	turn_count_late(shard, &turn);
 	if (twheel_shard_is_wall(shard))
-		return twheel_wall_busy(&shard->wall, turn.now);
+		return twheel_wall_next(&shard->wall) <= turn.now;
 	/* With due timers the wheel may be ahead of the turn. */
 	return twheel_due_ready(&shard->due) || twheel_queue_first(&shard->queue) <= turn.now;
 }

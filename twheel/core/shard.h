@@ -183,14 +183,6 @@ void twheel_shard_added(struct twheel_shard *shard, u64 next);
 void twheel_shard_wait(struct twheel_shard *shard, u8 checks);
 void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns, u64 late);
 
-/* Make timers due, on a wheel up to tick @now. Return: true if there is more work. */
-static inline bool twheel_shard_advance(struct twheel_shard *shard, u64 now, unsigned int *budget)
-{
-	if (twheel_shard_is_wall(shard))
-		return twheel_wall_advance(shard, budget);
-	return twheel_queue_advance(&shard->queue, now, budget);
-}
-
 static inline u64 twheel_shard_pending(const struct twheel_shard *shard)
 {
 	return shard->added - shard->fired - shard->cancelled;

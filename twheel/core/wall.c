@@ -160,8 +160,8 @@ void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer)
 	WRITE_ONCE(timer->node.entry.pprev, NULL);
 }
 
-/* Take timers whose deadlines have come. Return: true if there are more. */
-static bool wall_take_expired(struct twheel_shard *shard, u64 now, unsigned int *budget)
+/* Take timers whose deadlines have come. */
+static void wall_take_expired(struct twheel_shard *shard, u64 now, unsigned int *budget)
 {
 	struct twheel_wall *wall = &shard->wall;
 	u32 changes = wall->watching ? twheel_wall_changes() : 0;
@@ -170,7 +170,7 @@ static bool wall_take_expired(struct twheel_shard *shard, u64 now, unsigned int 
 
 	while ((first = rb_first_cached(&wall->tree)) && wall_expires(first) <= now) {
 		if (!*budget)
-			return true;
+			return;
 		--*budget;
 		timer = &rb_entry(first, struct twheel_wall_timer, part.queued)->timer;
 		wall_unlink(shard, timer);
@@ -180,7 +180,6 @@ static bool wall_take_expired(struct twheel_shard *shard, u64 now, unsigned int 
 		else
 			list_append(&wall->taken, &wall->last, &timer->node.entry);
 	}
-	return false;
 }
 
 /*
@@ -246,14 +245,8 @@ static bool wall_has_cancelled(const struct twheel_wall *wall)
 	return !hlist_empty(&wall->cancelled) || (wall->noticed && !hlist_empty(&wall->on_set));
 }
 
-/**
- * twheel_wall_advance - make timers due
- * @shard: a shard of CLOCK_REALTIME
- * @budget: limit on moved timers; decremented
- *
- * Return: true if there is more work: a batch, or further timers to take.
- */
-bool twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
+/* Make timers the batch unless there is one; @budget is a limit on moved timers, and decremented. */
+void twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
 {
 	struct twheel_wall *wall = &shard->wall;
 	u32 changes;
@@ -261,7 +254,7 @@ bool twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
 
 	lockdep_assert_held(&shard->lock);
 	if (!hlist_empty(&wall->due.nodes))
-		return true;
+		return;
 	now = ktime_get_real_ns();
 	changes = twheel_wall_changes();
 	if (unlikely(changes != wall->changes)) {
@@ -273,21 +266,14 @@ bool twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
 	/* Batches of both kinds in turn, so that neither starves the other. */
 	wall->turn_of_taken = !wall->turn_of_taken;
 	if (wall->turn_of_taken && wall_batch_taken(shard, now))
-		return true;
+		return;
 	if (wall_has_cancelled(wall)) {
 		wall->batch_on_set = wall_batch_cancelled(shard, budget);
-		return true;
+		return;
 	}
 	if (hlist_empty(&wall->taken))
 		wall_take_expired(shard, now, budget);
-	return wall_batch_taken(shard, now) || wall_has_cancelled(wall);
-}
-
-/* Whether the reaper has something to do at a time. */
-bool twheel_wall_busy(const struct twheel_wall *wall, u64 now)
-{
-	return !hlist_empty(&wall->due.nodes) || !hlist_empty(&wall->taken) ||
-	       wall_has_cancelled(wall) || twheel_wall_first(wall) <= now;
+	wall_batch_taken(shard, now);
 }
 
 /* At the end of a turn: no timer is left that a change of the clock cancels. */
