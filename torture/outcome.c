@@ -300,19 +300,20 @@ void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum 
 		t->clock_seq = torture_clock_seq();
 	}
 	WRITE_ONCE(t->quiet, false);
+	/* A change would cancel the timer or make it due, and its function may arm it again. */
+	torture_hold_clock();
 	err = outcome_add(t, deadline, 0);
 	if (err == -EBUSY)
 		torture_fail(FAIL_RESULT, t, "-EBUSY from add of an idle timer");
 	if (err)
-		return;
+		goto out;
 	if (t->kind == KIND_WORK)
 		mode = TWHEEL_REARM_IF_PENDING;
-	/* A change would cancel the timer, and its function might set another deadline, too. */
-	torture_hold_clock();
 	err = outcome_rearm(t, other, 0, mode);
 	/* If the timer has fired since the add, its function may have set another deadline. */
 	if (err == 1 || (!err && mode != TWHEEL_REARM_IF_PENDING))
 		atomic64_set(&t->earliest, rearmed_to(deadline, other, mode));
+out:
 	torture_release_clock();
 }
 
