@@ -245,7 +245,7 @@ static bool wall_has_cancelled(const struct twheel_wall *wall)
 	return !hlist_empty(&wall->cancelled) || (wall->noticed && !hlist_empty(&wall->on_set));
 }
 
-/* Make timers the batch unless there is one; @budget is a limit on moved timers, and decremented. */
+/* Make timers the batch unless there is one. @budget: limit on moved timers; decremented. */
 void twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
 {
 	struct twheel_wall *wall = &shard->wall;
