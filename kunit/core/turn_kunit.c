@@ -3,6 +3,8 @@
  * KUnit tests for the turns of shards: owners share a reaper fairly, whatever work they have.
  */
 #include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/jiffies.h>
 #include <linux/preempt.h>
 #include <linux/slab.h>
 
@@ -116,6 +118,34 @@ static void wheel_may_be_destroyed_between_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fired[2], NR_TIMERS);
 }
 
+static DECLARE_COMPLETION(began);
+static DECLARE_COMPLETION(may_return);
+
+static void wait_for_test(struct twheel_timer *timer)
+{
+	complete(&began);
+	wait_for_completion_timeout(&may_return, 10 * HZ);
+}
+
+/* The callback is of another wheel with the same owner, and may wait for a lock of the caller. */
+static void wheel_is_destroyed_during_a_callback_of_its_owner(struct kunit *test)
+{
+	struct twheel_timer timer;
+
+	reinit_completion(&began);
+	reinit_completion(&may_return);
+	twheel_timer_init_onstack(&timer, wheels[0], wait_for_test);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&timer, 0), 0);
+	wait_for_completion(&began);
+	twheel_destroy(wheels[1]);
+	wheels[1] = NULL;
+	/* It has not given up. */
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer), -EINPROGRESS);
+	complete(&may_return);
+	twheel_timer_cancel_sync(&timer);
+	twheel_timer_destroy_onstack(&timer);
+}
+
 #define NR_IDS		2000
 
 static unsigned int nr_noticed, noticed_before;
@@ -175,6 +205,7 @@ static struct kunit_case turn_cases[] = {
 	KUNIT_CASE(timer_waits_for_one_chunk_of_another_owner),
 	KUNIT_CASE(wheels_of_an_owner_share_its_turns),
 	KUNIT_CASE(wheel_may_be_destroyed_between_turns),
+	KUNIT_CASE(wheel_is_destroyed_during_a_callback_of_its_owner),
 	KUNIT_CASE(change_of_clock_is_noticed_beside_many_ids_of_another_owner),
 	KUNIT_CASE(system_wheels_share_a_reaper),
 	{}

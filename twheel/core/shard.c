@@ -281,10 +281,14 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	if (twheel_shard_is_wall(shard)) {
 		shard->checks |= TWHEEL_CHECK_WALL;
 		twheel_wall_init(&shard->wall);
-		return 0;
+	} else {
+		twheel_queue_init(&shard->queue, config->slots, config->tick_ns,
+				  twheel_shard_now(shard));
+		if (twheel_wheel_add_level(&shard->queue.wheel, GFP_KERNEL | shard->account))
+			return -ENOMEM;
 	}
-	twheel_queue_init(&shard->queue, config->slots, config->tick_ns, twheel_shard_now(shard));
-	return twheel_wheel_add_level(&shard->queue.wheel, GFP_KERNEL | shard->account);
+	twheel_turn_begin(shard);
+	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 

@@ -144,22 +144,35 @@ void twheel_turn_ask(struct twheel_shard *shard)
 	raw_spin_unlock_irqrestore(&share->reaper->lock, flags);
 }
 
+/* A shard may ask for turns until twheel_turn_end(). */
+void twheel_turn_begin(struct twheel_shard *shard)
+{
+	struct twheel_share *share = shard->share;
+
+	raw_spin_lock_irq(&share->reaper->lock);
+	share->nr_shards++;
+	raw_spin_unlock_irq(&share->reaper->lock);
+}
+
 /*
- * A shard gets no more turns; wait for the present one. Its memory, and that of its owner, may
- * be freed when the alarm has been cancelled. May sleep.
+ * A shard gets no more turns; wait for its present one, but not for those of other shards: they may
+ * take long, and their callbacks may wait for the caller. The memory of the shard, and with the
+ * last one that of its owner, may be freed when the alarm has been cancelled. May sleep; not called
+ * by the reaper.
  */
 void twheel_turn_end(struct twheel_shard *shard)
 {
 	struct twheel_share *share = shard->share;
+	bool wait;
 
 	raw_spin_lock_irq(&share->reaper->lock);
 	WRITE_ONCE(shard->ended, true);
 	list_del_init(&shard->turn);
 	list_del_init(&shard->watch);
 	share_update(share);
+	wait = !--share->nr_shards || share->reaper->serving == shard;
 	raw_spin_unlock_irq(&share->reaper->lock);
-	/* A callback, of another shard, is the present turn. */
-	if (!twheel_reaper_is_current(share->reaper))
+	if (wait && !WARN_ON_ONCE(twheel_reaper_is_current(share->reaper)))
 		kthread_flush_work(&share->work);
 }
 
@@ -196,6 +209,7 @@ static void share_turn(struct kthread_work *work)
 	raw_spin_lock_irq(&reaper->lock);
 	reaper_check_next(reaper);
 	shard = share_next(share);
+	reaper->serving = shard;
 	raw_spin_unlock_irq(&reaper->lock);
 	if (!shard)
 		return;
@@ -204,6 +218,7 @@ static void share_turn(struct kthread_work *work)
 		cond_resched();
 	} while (more && share_is_alone(share) && !READ_ONCE(shard->ended));
 	raw_spin_lock_irq(&reaper->lock);
+	reaper->serving = NULL;
 	share_ask(share, more ? shard : NULL);
 	raw_spin_unlock_irq(&reaper->lock);
 }
@@ -212,6 +227,7 @@ void twheel_share_init(struct twheel_share *share, struct twheel_reaper *reaper)
 {
 	kthread_init_work(&share->work, share_turn);
 	share->reaper = reaper;
+	share->nr_shards = 0;
 	INIT_LIST_HEAD(&share->shards);
 	INIT_LIST_HEAD(&share->watchers);
 	INIT_LIST_HEAD(&share->unchecked);

@@ -16,6 +16,7 @@ struct work_struct;
  * struct twheel_share - an owner of shards, on one reaper
  * @work: queued while @shards or @unchecked have any; a turn
  * @reaper: the reaper
+ * @nr_shards: number of its shards
  * @shards: its shards with work, next one first
  * @watchers: its shards with timers that a change of the clock cancels
  * @unchecked: those of @watchers that have not had a turn since a change
@@ -26,6 +27,7 @@ struct work_struct;
 struct twheel_share {
 	struct kthread_work	work;
 	struct twheel_reaper	*reaper;
+	unsigned int		nr_shards;
 	struct list_head	shards;
 	struct list_head	watchers;
 	struct list_head	unchecked;
@@ -40,6 +42,7 @@ struct twheel_share {
  * @watching: owners with watchers
  * @unchecked: those whose watchers have to be checked after a change of the clock
  * @check: the work that does so
+ * @serving: the shard whose turn it is, or NULL
  * @share: the owner of all shards that have no other
  */
 struct twheel_reaper {
@@ -48,6 +51,7 @@ struct twheel_reaper {
 	struct list_head	watching;
 	struct list_head	unchecked;
 	struct kthread_work	check;
+	struct twheel_shard	*serving;
 	struct twheel_share	share;
 };
 
@@ -81,6 +85,7 @@ void twheel_share_init(struct twheel_share *share, struct twheel_reaper *reaper)
 void twheel_turn_ask(struct twheel_shard *shard);
 void twheel_turn_watch(struct twheel_shard *shard, bool watch);
 void twheel_turns_check(struct work_struct *work);
+void twheel_turn_begin(struct twheel_shard *shard);
 void twheel_turn_end(struct twheel_shard *shard);
 
 int twheel_reaper(void *worker);
