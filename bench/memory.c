@@ -27,10 +27,10 @@
 /* With fewer operations, pages of other users would distort the result. */
 #define NR_MIN		100000U
 
-/* Time for RCU to free recent objects, and for slab caches to free empty pages. */
+/* Time for kfree_rcu(), which waits for 5 s, and for slab caches to free empty pages. */
 #define SETTLE_MS	50
 #define SETTLE_TIMES	200
-#define QUIET_TIMES	10
+#define QUIET_TIMES	120
 
 /* Pages on the per-CPU lists of the allocator: unused, but not counted as free. */
 static s64 zone_cached(const struct zone *zone)
