@@ -27,20 +27,13 @@ static int __init twheel_init(void)
 	err = twheel_reapers_init();
 	if (err)
 		return err;
-	err = twheel_resize_init();
-	if (err)
-		goto err_reapers;
 	err = twheel_device_init();
-	if (err)
-		goto err_resize;
+	if (err) {
+		twheel_reapers_exit();
+		return err;
+	}
 	twheel_debugfs_init();
 	return 0;
-
-err_resize:
-	twheel_resize_exit();
-err_reapers:
-	twheel_reapers_exit();
-	return err;
 }
 
 static void __exit twheel_exit(void)
@@ -48,7 +41,6 @@ static void __exit twheel_exit(void)
 	twheel_debugfs_exit();
 	twheel_device_exit();
 	twheel_purgatories_exit();
-	twheel_resize_exit();
 	twheel_system_exit();
 	twheel_registry_exit();
 	twheel_reapers_exit();

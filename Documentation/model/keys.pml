@@ -1,59 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The table of watched keys (key.c). One key is linked, looked up and unlinked while its bucket
- * is split and merged.
+ * The table of watched keys (key.c). One key is linked, looked up and unlinked while all keys are
+ * moved to another table, and from there to a third one.
  *
- * Bucket LOW has the key while the table has one bucket, and the bucket behind it while it has
- * two. A merge frees the memory of that one, after a grace period, and the next split allocates
- * other memory. Each lock, and each access without a lock, is a step.
+ * Only the bucket of the key is modelled, one in each table. The segment of the bucket and the
+ * table are freed one after the other, each after a grace period. Each lock, and each access
+ * without a lock, is a step.
  *
- *	lock_key()		twheel_key_lock()
- *	split(), merge()	keys_split_bucket(), keys_merge_bucket()
+ *	lock_key()	twheel_key_lock()
+ *	move()		bucket_move() and keys_move_chunk()
  *
- * The locks order everything but the size and the pointer to the memory, and a look-up does not
- * depend on these: with the lock held, it checks if the bucket has the key.
+ * The locks order everything but the pointers, and a look-up does not depend on these: with the
+ * lock held, it checks if the bucket still has its keys.
  *
  * Holds: keys_found nothing_missed no_use_after_free ends
  *
  * Mutants, and the property that each one violates:
  *
  *	LOOKUP_UNCHECKED	keys_found
- *		a look-up does not check that the locked bucket has the key
- *	CHECK_SIZE		keys_found
- *		a look-up reads the size again instead, and the bucket may have been replaced
- *	SPLIT_LOSES_KEY		keys_found
- *		a split removes the key from its bucket, and that is all
- *	SPLIT_UNLOCKED		keys_found
- *		a split does not lock the bucket from which it takes keys
- *	SPLIT_ONE_BY_ONE	keys_found
- *		a split unlocks the old bucket before the new one has the key
- *	MERGED_STAYS_VALID	keys_found
- *		a merged bucket looks as if it still had keys
+ *		a look-up does not check whether the keys of the locked bucket were moved
+ *	MOVE_LOSES_KEY		keys_found
+ *		a move does not put the key into the next table
+ *	MOVE_UNLOCKED		keys_found
+ *		a move does not lock the bucket from which it takes keys
+ *	MARKED_FIRST		keys_found
+ *		a move marks the bucket, unlocks it, and then moves the key
+ *	MARKED_LATER		keys_found
+ *		a move unlocks the bucket before it is marked
  *	NO_SECOND_CHECK		nothing_missed
  *		the predicate is not run after the key has been linked
  *	FREE_AT_ONCE		no_use_after_free
  *		no grace period
- *	SIZE_BEFORE_SECTION	no_use_after_free
- *		the read-side section begins after the size has been read
+ *	READ_BEFORE_SECTION	no_use_after_free
+ *		the read-side section begins after the pointer to the table has been read
+ *	FREED_WHILE_CURRENT	no_use_after_free
+ *		the grace period of a table begins before look-ups get the next one
  */
 #include "must.pmh"
 
-#define LOW	0
-/* 1 and 2: the other bucket, in one of two pieces of memory */
-#define BUCKETS	3
+#define TABLES	3
 
 #define ADDER		0
 #define SIGNALLER	1
 #define LOOKERS		2
-#define LOCALS		byte b, n
+#define LOCALS		byte b
 
-bool locked[BUCKETS], has[BUCKETS], in[BUCKETS], freed[BUCKETS];
-byte size = 1;
-byte memory = 2;		/* of the other bucket */
+/* The bucket in each table: @segment is the pointer to it. */
+bool locked[TABLES], in[TABLES], moved[TABLES], segment[TABLES];
+byte table, next[TABLES];
 
-/* Read-side sections, and those that the grace period waits for. */
-bool inside[LOOKERS], awaited[LOOKERS];
-byte merged;			/* memory to be freed */
+/* Memory: the segments and the tables */
+#define SEGMENT(t)	(t)
+#define TABLE(t)	(TABLES + (t))
+#define OBJECTS		(2 * TABLES)
+bool retired[OBJECTS], freed[OBJECTS];
+
+/* Read-side sections, and those that the grace period of an object waits for */
+bool inside[LOOKERS], awaited[LOOKERS * OBJECTS];
 
 bool condition, found, seen, ended;
 bool linked;			/* from the end of the link to the begin of the unlink */
@@ -66,14 +69,22 @@ inline enter()
 
 inline leave()
 {
-	d_step { inside[me] = false; awaited[me] = false }
+	d_step {
+		inside[me] = false;
+		n = 0;
+		do
+		:: n < OBJECTS -> awaited[LOOKERS * n + me] = false; n++
+		:: else -> break
+		od;
+		n = 0
+	}
 }
 
 inline lock(bucket)
 {
 	atomic {
 		!locked[bucket];
-		MUST(no_use_after_free, !freed[bucket]);
+		MUST(no_use_after_free, !freed[SEGMENT(bucket)]);
 		locked[bucket] = true
 	}
 }
@@ -85,30 +96,29 @@ inline unlock(bucket)
 
 inline lock_key()
 {
-#ifndef SIZE_BEFORE_SECTION
+#ifndef READ_BEFORE_SECTION
+	enter();
+#endif
+	b = table;
+#ifdef READ_BEFORE_SECTION
 	enter();
 #endif
 	do
-	:: n = size;
+	:: atomic { MUST(no_use_after_free, !freed[TABLE(b)]); missing = !segment[b] };
 	   if
-	   :: n == 1 -> b = LOW
-	   :: else -> b = memory
-	   fi;
-#ifdef SIZE_BEFORE_SECTION
-	   enter();
-#endif
-	   lock(b);
-	   if
+	   :: missing
+	   :: else ->
+		lock(b);
+		if
 #ifdef LOOKUP_UNCHECKED
-	   :: true -> break
-#elif defined(CHECK_SIZE)
-	   :: n == size -> break
-	   :: else -> unlock(b)
+		:: true -> break
 #else
-	   :: has[b] -> break
-	   :: else -> unlock(b)
+		:: !moved[b] -> break
+		:: else -> unlock(b)
 #endif
-	   fi
+		fi
+	   fi;
+	   atomic { MUST(no_use_after_free, !freed[TABLE(b)]); b = next[b] }
 	od
 }
 
@@ -120,7 +130,8 @@ inline unlock_key()
 
 proctype adder(byte me)
 {
-	LOCALS;
+	LOCALS, n = 0;
+	bool missing;
 
 	lock_key();
 	in[b] = true;
@@ -140,7 +151,8 @@ proctype adder(byte me)
 
 proctype signaller(byte me)
 {
-	LOCALS;
+	LOCALS, n = 0;
+	bool missing;
 	bool before;
 
 	condition = true;
@@ -159,104 +171,92 @@ proctype signaller(byte me)
 	busy--
 }
 
-inline split()
+/* kfree_rcu() */
+inline retire(object)
 {
-	d_step {
-		new = 3 - memory;
-		locked[new] = false;
-		in[new] = false;
-		has[new] = false;
-	}
-	memory = new;
-#ifndef SPLIT_UNLOCKED
-	lock(LOW);
-#endif
-	lock(new);
-	moves = in[LOW];
-#ifdef SPLIT_ONE_BY_ONE
-	d_step { in[LOW] = false; has[LOW] = false; has[new] = true };
-	size = 2;
-	unlock(new);
-	unlock(LOW);
-	in[new] = moves
-#else
-	in[LOW] = false;
-#ifndef SPLIT_LOSES_KEY
-	in[new] = moves;
-#endif
-	has[LOW] = false;
-	has[new] = true;
-	size = 2;
-	unlock(new);
-#ifndef SPLIT_UNLOCKED
-	unlock(LOW)
-#endif
-#endif
-}
-
-inline merge()
-{
-	lock(LOW);
-	lock(new);
-	in[LOW] = in[new];
-	in[new] = false;
-	has[LOW] = true;
-#ifndef MERGED_STAYS_VALID
-	has[new] = false;
-#endif
-	size = 1;
-	unlock(new);
-	unlock(LOW);
-	/* kfree_rcu() */
 	atomic {
 #ifdef FREE_AT_ONCE
-		freed[new] = true
+		freed[object] = true
 #else
-		awaited[ADDER] = inside[ADDER];
-		awaited[SIGNALLER] = inside[SIGNALLER];
-		merged = new
+		awaited[LOOKERS * (object) + ADDER] = inside[ADDER];
+		awaited[LOOKERS * (object) + SIGNALLER] = inside[SIGNALLER];
+		retired[object] = true
 #endif
 	}
 }
 
-proctype resizer()
+inline move(from)
 {
-	byte new;
-	bool moves;
+	segment[from + 1] = true;
+	next[from] = from + 1;
+#ifndef MOVE_UNLOCKED
+	lock(from);
+#endif
+#ifdef MARKED_FIRST
+	moved[from] = true;
+	unlock(from);
+#endif
+	key = in[from];
+	lock(from + 1);
+#ifndef MOVE_LOSES_KEY
+	in[from + 1] = key;
+#endif
+	unlock(from + 1);
+#ifndef MARKED_FIRST
+	in[from] = false;
+#ifdef MARKED_LATER
+	unlock(from);
+#endif
+	moved[from] = true;
+#if !defined(MARKED_LATER) && !defined(MOVE_UNLOCKED)
+	unlock(from);
+#endif
+#endif
+	segment[from] = false;
+	retire(SEGMENT(from));
+#ifdef FREED_WHILE_CURRENT
+	retire(TABLE(from));
+	table = from + 1
+#else
+	table = from + 1;
+	retire(TABLE(from))
+#endif
+}
 
-	split();
-	merge();
-	split();
-	if
-	:: true
-	/* The memory of the first bucket is used again. */
-	:: merged == 0 && freed[3 - new] ->
-		merge()
-	fi;
+proctype mover()
+{
+	bool key;
+
+	move(0);
+	move(1);
 	busy--
 }
+
+#define GRACE(object)									\
+	atomic { retired[object] && !awaited[LOOKERS * (object) + ADDER] &&		\
+		 !awaited[LOOKERS * (object) + SIGNALLER] ->				\
+		 freed[object] = true; retired[object] = false }
 
 proctype rcu()
 {
 end:	do
-	:: atomic {
-		merged && !awaited[ADDER] && !awaited[SIGNALLER] ->
-		freed[merged] = true;
-		merged = 0
-	   }
+	:: GRACE(SEGMENT(0))
+	:: GRACE(SEGMENT(1))
+	:: GRACE(TABLE(0))
+	:: GRACE(TABLE(1))
 	od
 }
 
 init {
 	atomic {
-		has[LOW] = true;
+		segment[0] = true;
 		busy = 3;
 		run adder(ADDER);
 		run signaller(SIGNALLER);
-		run resizer();
+		run mover();
 		run rcu()
 	}
 	busy == 0;
 	MUST(nothing_missed, found || seen);
-	MUST(keys_found, !in[LOW] && !in[memory])
+	MUST(keys_found, !in[0] && !in[1] && !in[2])
 }

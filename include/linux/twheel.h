@@ -430,30 +430,29 @@ struct twheel_op_ops {
 
 /**
  * struct twheel_watch - a watch of an operation
- * @entry: in the ring of watches of the key; protected by the lock of its bucket, see
- *	twheel/op/key.c
- * @chain: for the first watch of a key in a full bucket, the first watch of the next such
- *	key; likewise
+ * @key_next: next watch of the key, or the first one of another key in the same bucket; protected
+ *	by the lock of the bucket, see twheel/op/key.c
+ * @key_prev: previous watch of the key, or the last one for the first one; likewise. NULL if it
+ *	is not linked, which is also read without the lock
  * @key: immutable while the watch is attached to @op
  * @op: likewise
  * @next: next watch of @op; protected by the lock of @op
  * @need: number of signals until the watch is satisfied; protected by the lock of @op
  * @bit: bit of the key in the result of @op; likewise
- * @mark: hash of the key, immutable as @key; the low bits say whether the watch is in the
- *	ring and whether it is the first one, protected by the lock of the bucket
+ * @hash: hash of the key, immutable as @key
  *
  * The caller provides the memory, usually in its own structure, until the operation is
  * released or twheel_op_unwatch() has returned the watch. The members are private.
  */
 struct twheel_watch {
-	struct list_head	entry;
-	struct twheel_watch	*chain;
+	struct twheel_watch	*key_next;
+	struct twheel_watch	*key_prev;
 	struct twheel_key	key;
 	struct twheel_op	*op;
 	struct twheel_watch	*next;
 	u32			need : 26;
 	u32			bit : 6;
-	u32			mark;
+	u32			hash;
 };
 
 /**

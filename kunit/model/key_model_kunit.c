@@ -2,8 +2,10 @@
 /*
  * Property test for the key table: watches are added and removed at random,
  * under a few hot keys and under many other keys, while the table is resized step by step.
- * The result is compared with an array of the watches and their order.
+ * The result is compared with an array of the watches and their order. A walk goes on meanwhile,
+ * and visits each key once that is watched from its begin to its end.
  */
+#include <linux/bottom_half.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
@@ -25,6 +27,7 @@ struct slot {
 	struct twheel_watch	watch;
 	u64			number;
 	u64			serial;		/* 0 if it is not linked */
+	unsigned int		visits;		/* of the current walk */
 };
 
 static struct slot *slots;
@@ -33,6 +36,11 @@ static struct slot *slots;
 static unsigned int *nr_of;
 static unsigned int nr_keys;
 static u64 last_serial;
+
+/* The current walk, the last watch added before it, and the number of walks */
+static struct twheel_key_walk walk;
+static u64 walk_serial;
+static unsigned int nr_walks;
 
 /* The size to which the table is resized, and the number of steps */
 static u32 next_size;
@@ -61,13 +69,14 @@ static void check_key(struct kunit *test, u64 number)
 	for (i = 0; i < nr; i++) {
 		KUNIT_ASSERT_PTR_EQ_MSG(test, watch, &found[i]->watch, "key %llu, watch %u of %u",
 					number, i, nr);
-		KUNIT_ASSERT_EQ(test, twheel_watch_is_first(watch), !i);
+		KUNIT_ASSERT_EQ(test, watch->key_prev->key_next != watch, !i);
 		KUNIT_ASSERT_TRUE(test, twheel_watch_is_linked(watch));
-		watch = list_next_entry(watch, entry);
+		KUNIT_ASSERT_PTR_EQ(test, watch->key_prev, &found[i ? i - 1 : nr - 1]->watch);
+		watch = watch->key_next;
 	}
-	if (nr)
-		KUNIT_ASSERT_PTR_EQ_MSG(test, watch, &found[0]->watch, "key %llu, behind all %u",
-					number, nr);
+	if (nr && watch)
+		KUNIT_ASSERT_FALSE_MSG(test, twheel_key_equal(&watch->key, &found[0]->watch.key),
+				       "key %llu, behind all %u", number, nr);
 }
 
 static void check_all_keys(struct kunit *test)
@@ -98,6 +107,7 @@ static void slot_add(struct slot *slot, struct rnd_state *random)
 {
 	slot->number = random_below(random, random_below(random, 3) ? KEYS : HOT_KEYS);
 	slot->serial = ++last_serial;
+	slot->visits = 0;
 	key_watch(&slot->watch, slot->number);
 	nr_keys += !nr_of[slot->number]++;
 }
@@ -129,7 +139,42 @@ static void resize_step(struct kunit *test, struct rnd_state *random)
 		check_all_keys(test);
 		return;
 	}
-	next_size = TWHEEL_SEGMENT + random_below(random, random_below(random, 2) ? 100 : 2000);
+	next_size = TWHEEL_KEY_MOST << random_below(random, 7);
+}
+
+/* Each watch was visited once if it was linked during the whole walk, and never twice. */
+static void walk_end(struct kunit *test)
+{
+	unsigned int i, nr_wrong = 0;
+
+	for (i = 0; i < SLOTS; i++) {
+		if (slots[i].serial)
+			nr_wrong += slots[i].serial <= walk_serial ? slots[i].visits != 1 :
+								     slots[i].visits > 1;
+		slots[i].visits = 0;
+	}
+	KUNIT_ASSERT_EQ(test, nr_wrong, 0);
+	walk = (struct twheel_key_walk) {};
+	walk_serial = last_serial;
+	nr_walks++;
+}
+
+/* Visit the watches of the next bucket of the walk. */
+static void walk_step(struct kunit *test)
+{
+	struct twheel_watch *watch;
+	struct twheel_key_at at;
+	unsigned int i;
+
+	local_bh_disable();
+	at = twheel_keys_walk(&key_table, &walk);
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
+		for (watch = at.bucket->slot[i]; watch; watch = watch->key_next)
+			if (twheel_key_walk_visits(&walk, watch))
+				container_of(watch, struct slot, watch)->visits++;
+	twheel_key_unlock(&at);
+	if (!twheel_key_walk_next(&walk))
+		walk_end(test);
 }
 
 static void random_watches_match_array(struct kunit *test)
@@ -143,6 +188,7 @@ static void random_watches_match_array(struct kunit *test)
 		number = slot_step(&random, step);
 		if (random_below(&random, 64) == 0)
 			resize_step(test, &random);
+		walk_step(test);
 		max_keys = max(max_keys, nr_keys);
 		/* A check takes as long as hundreds of steps. */
 		if (step % 64 == 0)
@@ -150,15 +196,19 @@ static void random_watches_match_array(struct kunit *test)
 		if (test->status == KUNIT_FAILURE)
 			break;
 	}
-	kunit_info(test, "at most %u keys, %u steps of resizes\n", max_keys, nr_steps);
+	kunit_info(test, "at most %u keys, %u steps of resizes, %u walks\n", max_keys, nr_steps,
+		   nr_walks);
 	check_all_keys(test);
-	key_resize();
+	while (key_table.table->next)
+		resize_step(test, &random);
+	keys_resize(&key_table);
 	expect_bucket_sizes(test, &key_table);
 	for (step = 0; step < SLOTS; step++)
 		if (slots[step].serial)
 			slot_remove(&slots[step]);
 	KUNIT_EXPECT_GT(test, max_keys, 1000);
 	KUNIT_EXPECT_GT(test, nr_steps, 300);
+	KUNIT_EXPECT_GT(test, nr_walks, 20);
 }
 
 static int key_model_init(struct kunit *test)
@@ -168,7 +218,10 @@ static int key_model_init(struct kunit *test)
 	nr_keys = 0;
 	next_size = 0;
 	nr_steps = 0;
+	nr_walks = 0;
 	last_serial = 0;
+	walk_serial = 0;
+	walk = (struct twheel_key_walk) {};
 	return slots && nr_of ? key_suite_init(test) : -ENOMEM;
 }
 

@@ -2,21 +2,17 @@
 /*
  * KUnit tests for the key table: bound on the number of keys of a bucket.
  *
- * New keys are refused if the table cannot grow, or if the keys were chosen to collide in
- * one bucket. Keys that are already watched are not affected.
+ * New keys are refused if they were chosen to collide in one bucket. Keys that are already watched
+ * are not affected. The same without memory for a larger table: see tools/rig/chains.c.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
-#include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "../../twheel/op/purgatory.h"
 #include "key_probe.h"
 #include "op_probe.h"
-
-/* Twice as many keys as a table has space for if it gets no memory */
-#define TOO_MANY	(2 * TWHEEL_SEGMENT * TWHEEL_KEY_MOST)
 
 struct key_op {
 	struct twheel_op	op;
@@ -28,7 +24,6 @@ struct key_op {
 
 static struct key_op *key_ops;
 static unsigned int nr_key_ops, nr_pending;
-static void (*resize)(struct work_struct *work);
 
 static void key_op_ended(struct twheel_op *op)
 {
@@ -177,10 +172,6 @@ static void expect_walks(struct kunit *test)
 	key_op_init(key_op);
 }
 
-static void resize_noop(struct work_struct *work)
-{
-}
-
 static void complete_all_ops(struct kunit *test)
 {
 	twheel_complete_all(probe_purgatory, 0, 0, 0);
@@ -201,45 +192,12 @@ static void key_ops_alloc(struct kunit *test, unsigned int nr)
 	}
 }
 
-static void without_memory_new_keys_fail_and_existing_keys_work(struct kunit *test)
-{
-	struct twheel_keys *keys;
-
-	key_ops_alloc(test, TOO_MANY);
-	probe_limit(test, 2 * nr_key_ops, 0);
-	keys = &probe_purgatory->keys;
-	keys->resize.work.func = resize_noop;
-	keys->retry[0] = jiffies + MAX_JIFFY_OFFSET;
-	keys->retry[1] = keys->retry[0];
-
-	KUNIT_EXPECT_GE(test, add_all(test), nr_key_ops / 2);
-	KUNIT_EXPECT_GE(test, nr_pending, nr_key_ops / 4);
-	KUNIT_EXPECT_EQ(test, keys_max_per_bucket(keys), TWHEEL_KEY_MOST);
-	expect_clean(test);
-	expect_usable_keys(test);
-	expect_walks(test);
-
-	/* Memory is available again. The work item retries by itself, and all adds succeed. */
-	keys->resize.work.func = resize;
-	resize(&keys->resize.work);
-	flush_delayed_work(&keys->resize);
-	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_full), 0);
-	expect_bucket_sizes(test, keys);
-	keys->retry[0] = jiffies;
-	keys->retry[1] = jiffies;
-	KUNIT_EXPECT_EQ(test, add_all(test), 0);
-	KUNIT_EXPECT_EQ(test, nr_pending, nr_key_ops);
-	expect_bucket_sizes(test, keys);
-	complete_all_ops(test);
-}
-
 /* Keys found by brute force to collide in one bucket. The table has memory. */
 static void keys_colliding_in_one_bucket_are_refused(struct kunit *test)
 {
 	struct twheel_keys *keys;
 	unsigned int i;
 	u64 number = 0;
-	u32 hash;
 
 	key_ops_alloc(test, 2 * TWHEEL_KEY_MOST);
 	probe_limit(test, 4 * nr_key_ops, 0);
@@ -247,37 +205,35 @@ static void keys_colliding_in_one_bucket_are_refused(struct kunit *test)
 	for (i = 0; i < nr_key_ops; i++) {
 		do {
 			key_ops[i].key = key_number(number++);
-		} while (twheel_keys_hash(keys, &key_ops[i].key) & GENMASK(15, 2));
+		} while (twheel_keys_hash(keys, &key_ops[i].key) & GENMASK(13, 0));
 		key_op_add(&key_ops[i]);
-		flush_delayed_work(&keys->resize);
 	}
 	KUNIT_EXPECT_EQ(test, nr_pending, TWHEEL_KEY_MOST);
 	KUNIT_EXPECT_EQ(test, keys_max_per_bucket(keys), TWHEEL_KEY_MOST);
-	KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
+	/* A full bucket is no reason to grow. */
+	KUNIT_EXPECT_EQ(test, keys->table->mask + 1, TWHEEL_KEY_MOST);
 	expect_clean(test);
+	expect_usable_keys(test);
+	expect_walks(test);
 	/* Keys of other buckets are accepted. */
 	for (i = 0; i < nr_key_ops; i++) {
 		if (key_ops[i].pending)
 			continue;
 		do {
 			key_ops[i].key = key_number(number++);
-			hash = twheel_keys_hash(keys, &key_ops[i].key);
-		} while (twheel_key_number(hash) % TWHEEL_SEGMENT == 0);
+		} while (!(twheel_keys_hash(keys, &key_ops[i].key) % TWHEEL_KEY_MOST));
 	}
 	KUNIT_EXPECT_EQ(test, add_all(test), 0);
 	complete_all_ops(test);
+	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_full), 0);
 }
 
 static int bound_init(struct kunit *test)
 {
-	int err = probe_suite_init(test);
-
 	nr_pending = 0;
 	nr_key_ops = 0;
 	key_ops = NULL;
-	if (!err)
-		resize = probe_purgatory->keys.resize.work.func;
-	return err;
+	return probe_suite_init(test);
 }
 
 static void bound_exit(struct kunit *test)
@@ -287,7 +243,6 @@ static void bound_exit(struct kunit *test)
 }
 
 static struct kunit_case bound_cases[] = {
-	KUNIT_CASE(without_memory_new_keys_fail_and_existing_keys_work),
 	KUNIT_CASE(keys_colliding_in_one_bucket_are_refused),
 	{}
 };

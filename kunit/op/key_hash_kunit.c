@@ -13,10 +13,10 @@
 #define NR		8192
 
 /*
- * A resized table has at most three keys per bucket on average, and six in those yet to be split.
- * With random keys, one table in 10^8 has a bucket with more keys than this.
+ * A resized table has at most two keys per bucket on average. With random keys, one table in 10^7
+ * has a bucket with more keys than this.
  */
-#define LONGEST		29
+#define LONGEST		18
 
 static struct twheel_watch *watches;
 
@@ -53,22 +53,24 @@ static struct twheel_key same_difference(u64 n)
 /* The attacker can add all keys before the table grows, so resize only after the last one. */
 static void expect_spread(struct kunit *test, const char *pattern)
 {
-	unsigned int i, mean = NR / TWHEEL_SEGMENT;
+	struct twheel_key_bucket *bucket = key_table.table->segment[0];
+	unsigned int i, mean = NR / TWHEEL_KEY_MOST;
 
-	for (i = 0; i < TWHEEL_SEGMENT; i++) {
-		KUNIT_EXPECT_GT_MSG(test, key_table.few[i].nr, mean / 2, "%s", pattern);
-		KUNIT_EXPECT_LT_MSG(test, key_table.few[i].nr, mean * 2, "%s", pattern);
+	for (i = 0; i < TWHEEL_KEY_MOST; i++) {
+		KUNIT_EXPECT_GT_MSG(test, bucket[i].nr, mean / 2, "%s", pattern);
+		KUNIT_EXPECT_LT_MSG(test, bucket[i].nr, mean * 2, "%s", pattern);
 	}
-	key_resize();
+	keys_resize(&key_table);
 	expect_bucket_sizes(test, &key_table);
 	KUNIT_EXPECT_LE_MSG(test, keys_max_per_bucket(&key_table), LONGEST, "%s", pattern);
-	/* Removals request the work that shrinks the table. */
-	key_nr_requests = 0;
-	for (i = 0; i < NR; i++)
+	/* Removals shrink the table. */
+	for (i = 0; i < NR; i++) {
 		key_unwatch(&watches[i]);
-	key_resize();
-	KUNIT_EXPECT_GT(test, key_nr_requests, 0);
-	KUNIT_EXPECT_EQ(test, key_table.size, TWHEEL_SEGMENT);
+		twheel_keys_move(&key_table);
+	}
+	KUNIT_EXPECT_LE(test, key_table.table->mask, NR / 16);
+	keys_resize(&key_table);
+	KUNIT_EXPECT_EQ(test, key_table.table->mask + 1, TWHEEL_KEY_MOST);
 }
 
 static const struct pattern {

@@ -2,40 +2,27 @@
 /*
  * A key table, and watches without operations. See key_probe.h.
  */
+#include <linux/math.h>
 #include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 
 #include "key_probe.h"
 
 struct twheel_keys key_table;
-unsigned int key_nr_requests;
-
-static void (*table_resize)(struct work_struct *work);
-
-/* Replaces the resize work item of the table, which would run at any time. */
-static void count_resize(struct work_struct *work)
-{
-	key_nr_requests++;
-}
 
 int key_suite_init(struct kunit *test)
 {
-	int err;
-
 	memset(&key_table, 0, sizeof(key_table));
-	err = twheel_keys_init(&key_table, false);
-	if (err)
-		return err;
-	table_resize = key_table.resize.work.func;
-	key_table.resize.work.func = count_resize;
-	key_nr_requests = 0;
-	return 0;
+	return twheel_keys_init(&key_table, false);
 }
 
 void key_suite_exit(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), 0);
 	KUNIT_EXPECT_EQ(test, keys_found(&key_table), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&key_table.nr_full), 0);
 	twheel_keys_destroy(&key_table);
 }
 
@@ -56,9 +43,9 @@ void key_watch_key(struct twheel_watch *watch, struct twheel_key key)
 	struct twheel_key_at at;
 
 	*watch = (struct twheel_watch) {
-		.key = key, .mark = twheel_keys_hash(&key_table, &key),
+		.key = key, .hash = twheel_keys_hash(&key_table, &key),
 	};
-	at = twheel_key_lock(&key_table, watch->mark);
+	at = twheel_key_lock(&key_table, watch->hash);
 	twheel_key_link(&at, watch);
 	twheel_key_unlock(&at);
 }
@@ -70,7 +57,7 @@ void key_watch(struct twheel_watch *watch, u64 number)
 
 void key_unwatch(struct twheel_watch *watch)
 {
-	struct twheel_key_at at = twheel_key_lock(&key_table, twheel_watch_hash(watch));
+	struct twheel_key_at at = twheel_key_lock(&key_table, watch->hash);
 
 	twheel_key_unlink(&at, watch);
 	twheel_key_unlock(&at);
@@ -88,73 +75,110 @@ struct twheel_watch *key_first(u64 number)
 
 u32 key_index(u64 number)
 {
-	return twheel_keys_index(key_table.size, twheel_key_number(number_hash(number)));
+	return number_hash(number) & key_table.table->mask;
 }
 
-static unsigned int bucket_found(struct twheel_keys *keys, u32 i)
+/* Count the keys of a bucket that a walk visits, and all of its keys. */
+static unsigned int bucket_found(const struct twheel_key_walk *walk,
+				 const struct twheel_key_at *at, u64 *visited)
 {
-	struct twheel_key_bucket *bucket = twheel_keys_bucket(keys, i);
+	const struct twheel_key_bucket *bucket = at->bucket;
 	const struct twheel_watch *watch;
 	unsigned int slot, nr = 0;
-	u8 chained = 0;
+	bool wrong = false;
 
-	spin_lock_bh(&bucket->lock);
-	/* The tag and the pointer of a slot are either both set or both clear. */
-	for (slot = 0; slot < TWHEEL_KEY_SLOTS; slot++)
-		nr += bucket->tag[slot] || bucket->slot[slot];
-	for (watch = bucket->more; watch; watch = watch->chain) {
-		nr++;
-		chained |= BIT((watch->mark >> 24) % 8);
+	for (slot = 0; slot < TWHEEL_KEY_SLOTS; slot++) {
+		watch = bucket->slot[slot];
+		/* Keys follow those of the last slot only. */
+		wrong |= slot < TWHEEL_KEY_SLOTS - 1 && watch && watch->key_prev->key_next;
+		for (; watch; watch = watch->key_prev->key_next) {
+			nr++;
+			wrong |= (watch->hash ^ at->hash) & at->table->mask;
+			*visited += twheel_key_walk_visits(walk, watch);
+		}
 	}
-	if (nr != bucket->nr || chained & ~bucket->chained || !chained != !bucket->chained)
-		nr = U16_MAX;
-	spin_unlock_bh(&bucket->lock);
-	return nr;
+	return wrong ? U16_MAX : nr;
+}
+
+/* Walk over all keys. Return: their number, and in @most the largest number in a bucket. */
+static u64 keys_walk(struct twheel_keys *keys, unsigned int *most)
+{
+	struct twheel_key_walk walk = {};
+	struct twheel_key_at at;
+	unsigned int nr;
+	u64 visited = 0;
+
+	*most = 0;
+	do {
+		local_bh_disable();
+		at = twheel_keys_walk(keys, &walk);
+		nr = bucket_found(&walk, &at, &visited);
+		if (nr != at.bucket->nr)
+			visited += U16_MAX;
+		*most = max(*most, nr);
+		twheel_key_unlock(&at);
+	} while (twheel_key_walk_next(&walk));
+	return visited;
 }
 
 u64 keys_found(struct twheel_keys *keys)
 {
-	u64 nr = 0;
-	u32 i;
+	unsigned int most;
 
-	for (i = 0; i < keys->size; i++)
-		nr += bucket_found(keys, i);
-	return nr;
+	return keys_walk(keys, &most);
 }
 
 unsigned int keys_max_per_bucket(struct twheel_keys *keys)
 {
-	unsigned int most = 0;
-	u32 i;
+	unsigned int most;
 
-	for (i = 0; i < keys->size; i++)
-		most = max(most, bucket_found(keys, i));
+	keys_walk(keys, &most);
 	return most;
 }
 
 bool key_resize_step(struct kunit *test, u32 size)
 {
-	KUNIT_ASSERT_GE(test, size, TWHEEL_SEGMENT);
-	if (key_table.size > size)
-		return twheel_keys_merge(&key_table, size);
+	struct twheel_key_table *table = key_table.table, *next;
+
+	KUNIT_ASSERT_GE(test, size, TWHEEL_KEY_MOST);
+	if (!table->next && table->mask + 1 == size)
+		return false;
+	if (!table->next) {
+		next = kzalloc(struct_size(next, segment, DIV_ROUND_UP(size, TWHEEL_KEY_SEGMENT)),
+			       GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, next);
+		next->mask = size - 1;
+		table->next = next;
+	}
 	key_table.target = size;
-	if (key_table.size < size)
-		KUNIT_ASSERT_TRUE(test, twheel_keys_extend(&key_table, GFP_KERNEL));
-	return twheel_keys_split(&key_table);
+	KUNIT_ASSERT_TRUE(test, __twheel_keys_move(&key_table, true));
+	return true;
 }
 
-void key_resize(void)
+static bool keys_move_to(struct twheel_keys *keys, u32 size)
 {
-	flush_delayed_work(&key_table.resize);
-	table_resize(&key_table.resize.work);
+	keys->target = max(size, TWHEEL_KEY_MOST);
+	if (!__twheel_keys_move(keys, false))
+		return false;
+	while (keys->table->next)
+		__twheel_keys_move(keys, false);
+	return keys->table->mask + 1 == size;
+}
+
+void keys_resize(struct twheel_keys *keys)
+{
+	while (keys_move_to(keys, 2 * (keys->table->mask + 1)))
+		;
+	while (keys_move_to(keys, (keys->table->mask + 1) / 4))
+		;
 }
 
 void expect_bucket_sizes(struct kunit *test, struct twheel_keys *keys)
 {
 	u64 nr = twheel_keys_count(keys);
+	u32 size = keys->table->mask + 1;
 
-	KUNIT_EXPECT_LE(test, nr, 6 * keys->size);
-	KUNIT_EXPECT_LE(test, keys->size, max_t(u64, TWHEEL_SEGMENT, 2 * nr + 1));
-	KUNIT_EXPECT_GE(test, keys->capacity, keys->size);
-	KUNIT_EXPECT_LT(test, keys->capacity, keys->size + 2 * TWHEEL_SEGMENT);
+	KUNIT_EXPECT_NULL(test, keys->table->next);
+	KUNIT_EXPECT_LE(test, nr, 4 * size);
+	KUNIT_EXPECT_LE(test, size, max_t(u64, 4 * TWHEEL_KEY_MOST, 12 * nr));
 }

@@ -13,9 +13,6 @@
 
 extern struct twheel_keys key_table;
 
-/* Number of times that the table queued its work item. */
-extern unsigned int key_nr_requests;
-
 /* Suite init and exit. No watch may be linked at exit. */
 int key_suite_init(struct kunit *test);
 void key_suite_exit(struct kunit *test);
@@ -33,17 +30,20 @@ struct twheel_watch *key_first(u64 number);
 /* The number of the bucket of a key. */
 u32 key_index(u64 number);
 
-/* Count the keys in all buckets of a table; wrong if a bucket has a wrong count or filter. */
+/* Count the keys by a walk over the table; wrong if a bucket is. */
 u64 keys_found(struct twheel_keys *keys);
 
 /* The largest number of keys in one bucket. */
 unsigned int keys_max_per_bucket(struct twheel_keys *keys);
 
-/* Do one step of a resize to @size buckets. Returns whether there was anything to do. */
+/*
+ * Do one step of a move to @size buckets, whatever size the table should have. Returns whether
+ * there was anything to do.
+ */
 bool key_resize_step(struct kunit *test, u32 size);
 
-/* Run the resize work of the table. */
-void key_resize(void);
+/* Give a table the size that it should have. */
+void keys_resize(struct twheel_keys *keys);
 
 /* Expect a table to have enough buckets for its keys, and not far too many. */
 void expect_bucket_sizes(struct kunit *test, struct twheel_keys *keys);

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "../../twheel/op/purgatory.h"
+#include "key_probe.h"
 #include "op_probe.h"
 
 #define NR	150
@@ -91,10 +92,10 @@ static unsigned int nr_linked(u64 number, unsigned int *nr_first, unsigned int *
 	if (watch) {
 		do {
 			nr++;
-			*nr_first += twheel_watch_is_first(watch);
+			*nr_first += watch->key_prev->key_next != watch;
 			*nr_markers += !watch->op;
-			watch = list_next_entry(watch, entry);
-		} while (watch != first);
+			watch = watch->key_next;
+		} while (watch && watch != first->key_prev->key_next);
 	}
 	twheel_key_unlock(&at);
 	return nr;
@@ -255,15 +256,12 @@ static void grow_and_shrink(struct watcher *watcher)
 	static struct watcher others[300];
 	unsigned int i;
 
-	/* A callback must not sleep. Here only the thread of the test runs it. */
-	non_block_end();
 	for (i = 0; i < ARRAY_SIZE(others); i++)
 		nr_inner += !watcher_add(&others[i], 1000 + i, 1, 1);
-	flush_delayed_work(&probe_purgatory->keys.resize);
+	keys_resize(&probe_purgatory->keys);
 	for (i = 0; i < ARRAY_SIZE(others); i++)
 		nr_inner -= !twheel_op_cancel(&others[i].op);
-	flush_delayed_work(&probe_purgatory->keys.resize);
-	non_block_start();
+	keys_resize(&probe_purgatory->keys);
 	nr_ended -= ARRAY_SIZE(others);
 }
 

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The buckets of the hash table of keys stay within their bound while no work item runs, that is
- * while the work item of the table waits for a CPU.
+ * The buckets of the hash table of keys stay within their bound, by what adds do alone.
  *
  * One user adds many keys, and up to a thousand other users add some, each in a purgatory of its
  * own. No add on the device may fail, and the buckets must have few keys. Likewise in the kernel,
- * whether the add may sleep or not.
+ * whether the add may sleep or not. The table has neither too many buckets nor too few.
  *
  * While all allocations of the adds and of other threads fail, new keys are refused when their
- * bucket is full, until there is memory and the work item has run. No key is lost meanwhile.
- *
- * The work items of many purgatories do not run all at once.
+ * bucket is full, until there is memory. No key is lost meanwhile.
  *
  * Threads signal keys of their own while the table grows and shrinks, and find each of them.
+ * Another thread walks over the table meanwhile, and visits each key once that stays.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,33 +29,47 @@
 #define REFUSED_KEYS	5000
 
 /* No bucket of a table that grows in time has this many keys. */
-#define MANY		28
+#define MANY		20
 
-/* Keys of their own, of each thread, and rounds of growth and shrinking */
+/* Keys of their own, of each thread, and rounds of growth and shrinking; keys that stay */
 #define THREADS		3
 #define OWN_KEYS	20
 #define GROWN_KEYS	4000
 #define ROUNDS		20
+#define STAYING_KEYS	100
 
 struct key_op {
 	struct program_op	op;
 	bool			pending;
 };
 
-/* Number of work items that may run at the same time */
-#define MAX_RESIZES	4
-
 static struct file *files[1 + MOST_OTHERS];
 static u64 last_key;
 
 static unsigned int most_keys(struct twheel_keys *keys)
 {
+	struct twheel_key_walk walk = {};
+	struct twheel_key_at at;
 	unsigned int most = 0;
-	u32 i;
 
-	for (i = 0; i < keys->size; i++)
-		most = max_t(unsigned int, most, twheel_keys_bucket(keys, i)->nr);
+	do {
+		local_bh_disable();
+		at = twheel_keys_walk(keys, &walk);
+		most = max_t(unsigned int, most, at.bucket->nr);
+		twheel_key_unlock(&at);
+	} while (twheel_key_walk_next(&walk));
 	return most;
+}
+
+/* Another thread may free the table. */
+static u32 size_of(struct twheel_keys *keys)
+{
+	u32 size;
+
+	rcu_read_lock();
+	size = READ_ONCE(keys->table)->mask + 1;
+	rcu_read_unlock();
+	return size;
 }
 
 static struct twheel_keys *keys_of(struct file *file)
@@ -93,7 +105,6 @@ static void check_users(unsigned int nr_others)
 {
 	unsigned int i, most = 0;
 
-	rig_works_hold(true);
 	for (i = 0; i <= nr_others; i++) {
 		rig_uid = 1000 + i;
 		files[i] = program_open("/dev/twheel");
@@ -110,44 +121,7 @@ static void check_users(unsigned int nr_others)
 	for (i = 0; i <= nr_others; i++)
 		rig_close(files[i]);
 	rig_uid = 0;
-	rig_works_hold(false);
 	rig_settle();
-}
-
-/* Work items wait, so that others begin meanwhile. */
-static bool paused;
-
-static void pause_work(void)
-{
-	while (current->pid != 1 && READ_ONCE(paused))
-		msleep(1);
-}
-
-/* Work items shrink the tables. */
-static void check_resizes(void)
-{
-	struct twheel_signal_args signal = { };
-	unsigned int i, ms;
-
-	rig_works_most = 0;
-	WRITE_ONCE(paused, true);
-	rig_at_resched = pause_work;
-	for (i = 0; i < 2 * MAX_RESIZES; i++) {
-		files[i] = program_open("/dev/twheel");
-		signal.key.v[0] = last_key;
-		add(files[i], KEYS / 10);
-		while (signal.key.v[0]++ < last_key)
-			rig_ioctl(files[i], TWHEEL_IOC_SIGNAL, &signal);
-		for (ms = 0; ms < 5000 && rig_works_most < min(i + 1, MAX_RESIZES); ms++)
-			msleep(1);
-	}
-	msleep(50);
-	expect(rig_works_most == MAX_RESIZES, "%u work items at once", rig_works_most);
-	WRITE_ONCE(paused, false);
-	for (i = 0; i < 2 * MAX_RESIZES; i++)
-		rig_close(files[i]);
-	rig_settle();
-	rig_at_resched = NULL;
 }
 
 static int add_op(struct twheel_purgatory *purgatory, struct key_op *op, u64 key,
@@ -167,9 +141,7 @@ static unsigned int add_ops(struct twheel_purgatory *purgatory, struct key_op *o
 	for (i = 0; i < nr_ops; i++) {
 		if (ops[i].pending)
 			continue;
-		current->fail_nth = READ_ONCE(rig_fail_every);
 		err = add_op(purgatory, &ops[i], i, flags);
-		current->fail_nth = 0;
 		ops[i].pending = !err;
 		nr += !!err;
 		expect(!err || err == -ENOMEM, "an add failed with another error: %d", err);
@@ -182,15 +154,20 @@ static void check_kernel(unsigned int flags)
 	struct twheel_purgatory *purgatory = program_purgatory(2 * KERNEL_KEYS);
 	struct key_op *ops = calloc(KERNEL_KEYS, sizeof(*ops));
 	unsigned int most, nr;
+	u32 size;
 
-	rig_works_hold(true);
 	nr = add_ops(purgatory, ops, KERNEL_KEYS, flags);
 	most = most_keys(&purgatory->keys);
-	printf("chains: %s in the kernel: at most %u keys of a bucket, %u adds refused\n",
-	       flags ? "adds that may sleep" : "other adds", most, nr);
+	size = size_of(&purgatory->keys);
+	printf("chains: %s in the kernel: at most %u keys of a bucket of %u, %u adds refused\n",
+	       flags ? "adds that may sleep" : "other adds", most, size, nr);
 	expect(!nr, "%u refused adds", nr);
 	expect(most < MANY, "%u keys of a bucket", most);
-	rig_works_hold(false);
+	expect(size > KERNEL_KEYS / 3 && size < KERNEL_KEYS, "%u buckets", size);
+	nr = twheel_complete_all(purgatory, 0, 0, 0);
+	expect(nr == KERNEL_KEYS, "%u operations are left", nr);
+	size = size_of(&purgatory->keys);
+	expect(size < KERNEL_KEYS / 100, "%u buckets without keys", size);
 	twheel_purgatory_destroy(purgatory);
 	free(ops);
 }
@@ -209,14 +186,16 @@ static void end_every_second(struct twheel_purgatory *purgatory, struct key_op *
 	}
 }
 
-static void check_without_memory(unsigned int flags)
+/* A thread of its own: allocations of the first one do not fail. */
+static void *check_without_memory(void *arg)
 {
+	unsigned int flags = (uintptr_t)arg;
 	struct twheel_purgatory *purgatory = program_purgatory(2 * KERNEL_KEYS);
 	struct key_op *ops = calloc(REFUSED_KEYS, sizeof(*ops));
 	struct twheel_keys *keys = &purgatory->keys;
 	unsigned int most, nr;
 
-	rig_works_hold(true);
+	rig_adopt("no memory", RIG_TASK);
 	WRITE_ONCE(rig_fail_every, 1);
 	nr = add_ops(purgatory, ops, REFUSED_KEYS, flags);
 	most = most_keys(keys);
@@ -225,18 +204,19 @@ static void check_without_memory(unsigned int flags)
 	expect(most == TWHEEL_KEY_MOST, "%u keys of a bucket without memory", most);
 	end_every_second(purgatory, ops);
 	WRITE_ONCE(rig_fail_every, 0);
-	keys->retry[!!flags] = jiffies;
-	rig_works_hold(false);
-	mod_delayed_work(system_wq, &keys->resize, 0);
-	rig_settle();
+	/* One pass of adds that do not sleep may not be enough: each moves the keys of a bucket. */
+	nr = add_ops(purgatory, ops, REFUSED_KEYS, flags);
+	expect(!nr || !flags, "%u refused adds with memory", nr);
 	nr = add_ops(purgatory, ops, REFUSED_KEYS, flags);
 	most = most_keys(keys);
-	expect(!nr, "%u refused adds after the resize", nr);
-	expect(most < MANY, "%u keys of a bucket after the resize", most);
+	expect(!nr, "%u refused adds with a larger table", nr);
+	expect(most < MANY, "%u keys of a bucket of a larger table", most);
 	nr = twheel_complete_all(purgatory, 0, 0, 0);
 	expect(nr == REFUSED_KEYS, "%u operations are left", nr);
 	twheel_purgatory_destroy(purgatory);
 	free(ops);
+	rig_leave();
+	return NULL;
 }
 
 /* Signals of own keys while other keys are added and removed */
@@ -269,35 +249,74 @@ static void *signal_own(void *arg)
 	return NULL;
 }
 
+/* Walks over keys that stay */
+static void *walk_all(void *arg)
+{
+	struct key_op *ops = arg;
+	unsigned int *visits = calloc(STAYING_KEYS, sizeof(*visits));
+	unsigned int i, slot, walks = 0, wrong = 0;
+	struct twheel_key_walk walk = {};
+	struct twheel_watch *watch;
+	struct twheel_key_at at;
+
+	rig_adopt("walk", RIG_TASK);
+	while (!READ_ONCE(stop)) {
+		local_bh_disable();
+		at = twheel_keys_walk(&shared->keys, &walk);
+		for (slot = 0; slot < TWHEEL_KEY_SLOTS; slot++)
+			for (watch = at.bucket->slot[slot]; watch; watch = watch->key_next)
+				if (watch->key.v[1] && twheel_key_walk_visits(&walk, watch))
+					visits[watch->key.v[1] - 1]++;
+		twheel_key_unlock(&at);
+		if (twheel_key_walk_next(&walk))
+			continue;
+		for (i = 0; i < STAYING_KEYS; i++)
+			wrong += visits[i] != 1;
+		memset(visits, 0, STAYING_KEYS * sizeof(*visits));
+		walk = (struct twheel_key_walk) {};
+		walks++;
+	}
+	expect(!wrong, "%u keys that %u walks did not visit once", wrong, walks);
+	rig_leave();
+	for (i = 0; i < STAYING_KEYS; i++)
+		expect(ops[i].pending, "an operation was not added");
+	free(visits);
+	return NULL;
+}
+
 static void check_concurrent(void)
 {
-	struct key_op *ops = calloc(GROWN_KEYS, sizeof(*ops));
-	unsigned long threads[THREADS];
+	struct key_op *ops = calloc(GROWN_KEYS + STAYING_KEYS, sizeof(*ops));
+	struct key_op *staying = ops + GROWN_KEYS;
+	unsigned long threads[THREADS + 1];
 	unsigned int i, round;
-	u32 most = 0;
+	u32 most = 0, least = UINT_MAX;
 	int err = 0;
 
 	shared = program_purgatory(2 * KERNEL_KEYS);
+	for (i = 0; i < STAYING_KEYS; i++)
+		staying[i].pending = !program_op_add(shared, &staying[i].op, TWHEEL_NEVER,
+						     (struct twheel_key) { { 0, 1 + i } }, 0);
 	for (i = 0; i < THREADS; i++)
 		threads[i] = rig_thread(signal_own, (void *)(uintptr_t)(i + 1));
+	threads[THREADS] = rig_thread(walk_all, staying);
 	for (round = 0; round < ROUNDS; round++) {
 		for (i = 0; i < GROWN_KEYS; i++)
 			err |= add_op(shared, &ops[i], (1 + round) << 20 | i, 0);
-		most = max(most, READ_ONCE(shared->keys.size));
+		most = max(most, size_of(&shared->keys));
 		for (i = 0; i < GROWN_KEYS; i++) {
 			twheel_op_cancel(&ops[i].op.op);
 			twheel_op_put(&ops[i].op.op);
 		}
-		for (i = 0; i < 1000 && READ_ONCE(shared->keys.size) > GROWN_KEYS / 16; i++)
-			msleep(1);
-		expect(i < 1000, "%u buckets left after removals",
-		       READ_ONCE(shared->keys.size));
+		least = min(least, size_of(&shared->keys));
 	}
 	expect(!err, "an add failed: %d", err);
 	WRITE_ONCE(stop, true);
-	for (i = 0; i < THREADS; i++)
+	for (i = 0; i < THREADS + 1; i++)
 		pthread_join(threads[i], NULL);
-	printf("chains: signals found their keys while the table had up to %u buckets\n", most);
+	printf("chains: signals found their keys while the table had %u to %u buckets\n", least,
+	       most);
+	expect(least < most, "the table kept its size");
 	twheel_purgatory_destroy(shared);
 	free(ops);
 }
@@ -307,17 +326,15 @@ int main(void)
 	unsigned int nr;
 
 	program_start(1, 1);
-	/* First: idle users have work items as well. */
-	check_resizes();
 	check_concurrent();
-	check_without_memory(TWHEEL_OP_MAY_SLEEP);
-	check_without_memory(0);
+	pthread_join(rig_thread(check_without_memory, (void *)TWHEEL_OP_MAY_SLEEP), NULL);
+	pthread_join(rig_thread(check_without_memory, NULL), NULL);
 	check_kernel(TWHEEL_OP_MAY_SLEEP);
 	check_kernel(0);
 	for (nr = 1; nr <= MOST_OTHERS; nr *= 10)
 		check_users(nr);
 	if (program_end())
 		return 1;
-	printf("chains: SUCCESS: buckets are bounded without the work item\n");
+	printf("chains: SUCCESS: buckets are bounded by what adds do alone\n");
 	return 0;
 }

@@ -10,7 +10,7 @@
  * is on an object that was not touched for long. "rearm" sets another random delay, and
  * "rearm_later" one that is longer by 1 s. Then the clock is set behind all deadlines. A figure
  * of "expire" includes everything that the alarm and the reaper do, but no resize of the hash
- * table of the keys.
+ * table of the keys: nr/4 other operations stay pending then.
  *
  * The same for operations with and without keys; "signal" completes the operation by its first
  * key. "life" is an add and what ends it. timer_list is the kernel's own code, see timer_list.c.
@@ -26,6 +26,7 @@
 #define LINE		64
 #define DELAY_MAX	(600 * NSEC_PER_SEC)
 #define LATER		NSEC_PER_SEC
+#define NEVER		(365 * 86400 * NSEC_PER_SEC)
 #define KEYS_MAX	3
 
 static unsigned int nr;
@@ -45,7 +46,8 @@ struct object {
 	u64 delay;
 } __aligned(LINE);
 
-static struct object *objects, *pending, *idle;	/* @pending and @idle are its halves */
+/* @pending, @idle, and operations that keep the size of the hash table while others expire */
+static struct object *objects, *pending, *idle, *others;
 static unsigned int *order;
 
 static u64 random_below(u64 limit)
@@ -277,6 +279,7 @@ static void run(const struct kind *kind)
 	nr_keys = kind->nr_keys;
 	pending = objects;
 	idle = objects + nr;
+	others = objects + 2 * nr;
 	for (i = 0; i < 2 * nr; i++)
 		kind->init(&objects[i]);
 	for (i = 0; i < nr; i++) {
@@ -297,6 +300,10 @@ static void run(const struct kind *kind)
 		sample(kind, "rearm", pass_rearm(kind, false));
 		sample(kind, "rearm_later", pass_rearm(kind, true));
 	}
+	for (i = 0; nr_keys && i < nr / 4; i++) {
+		others[i].delay = NEVER;
+		op_add(&others[i]);
+	}
 	fired = 0;
 	before = rig_counts.cold;
 	kind->advance();
@@ -305,6 +312,8 @@ static void run(const struct kind *kind)
 	rig_settle();
 	for (i = 0; kind->add == op_add && i < nr; i++)
 		twheel_op_put(&pending[i].op);
+	for (i = 0; nr_keys && i < nr / 4; i++)
+		op_complete(&others[i]);
 }
 
 int main(int argc, char **argv)
@@ -316,7 +325,7 @@ int main(int argc, char **argv)
 	program_start(2, 1);
 	timer_list_start();
 	purgatory = program_purgatory(2 * nr);
-	objects = aligned_alloc(LINE, 2UL * nr * sizeof(*objects));
+	objects = aligned_alloc(LINE, 9UL * nr / 4 * sizeof(*objects));
 	order = calloc(nr, sizeof(*order));
 	expect(objects && order, "memory");
 	rig_works_hold(true);

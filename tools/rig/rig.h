@@ -33,9 +33,6 @@ int rig_verdict(void);
 void rig_settle(void);
 bool rig_works_hold(bool hold);
 
-/* Highest number of items that ran at once on a workqueue with a limit. */
-extern unsigned int rig_works_most;
-
 /* Used only by kernel/ */
 void rig_time_start(void);
 unsigned int rig_kthreads(void);

@@ -144,7 +144,7 @@ static void instance_count(struct twheel_instance *instance, struct twheel_user 
 	unsigned int i;
 
 	lockdep_assert_held(&user->private_lock);
-	twheel_purgatory_get_stats(instance->purgatory, &stats);
+	twheel_purgatory_count(instance->purgatory, &stats);
 	now[TWHEEL_TOTAL_ADDED] = stats.added;
 	for (i = 0; i < TWHEEL_REASON_CANCELLED; i++)
 		now[TWHEEL_TOTAL_ENDED + i] = stats.ended[TWHEEL_REASON_COMPLETED + i];

@@ -4,166 +4,80 @@
 #define _TWHEEL_OP_KEY_H
 
 #include <linux/atomic.h>
-#include <linux/bitops.h>
-#include <linux/bits.h>
 #include <linux/bottom_half.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
-#include <linux/gfp.h>
 #include <linux/prefetch.h>
 #include <linux/rcupdate.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
-#include <linux/workqueue.h>
 
 struct mem_cgroup;
 
-/* Number of keys in the slots of a bucket, which is a cache line. */
-#define TWHEEL_KEY_SLOTS	5
+#define TWHEEL_KEY_SLOTS	3	/* of a bucket */
 
 /*
- * Maximum number of keys of a bucket, beyond which new keys are refused; it bounds the work with
- * its lock held. A table that can grow does not get there: with six keys on average, the
- * probability of 33 in a bucket is 10^-14. A table that cannot grow begins to refuse keys when
- * it has some five times as many as it should have.
+ * The bound of all work with a lock held, and so the maximum number of keys of a bucket, beyond
+ * which new keys are refused. Also the number of buckets of the smallest table. With two keys on
+ * average, the probability of 33 in a bucket is 10^-28.
  */
-#define TWHEEL_KEY_MOST		32
+#define TWHEEL_KEY_MOST		32U
 
-/* log2 of the number of buckets of a segment, and of the number of pointers in a node */
-#define TWHEEL_SEGMENT_SHIFT	4
-#define TWHEEL_NODE_SHIFT	9
+/* Number of buckets that are allocated and freed at once, in larger tables */
+#define TWHEEL_KEY_SEGMENT	256U
 
-/* Number of buckets of a segment. A table has at least one. */
-#define TWHEEL_SEGMENT		BIT(TWHEEL_SEGMENT_SHIFT)
+#define TWHEEL_KEY_MOVED	U16_MAX
 
-/* Maximum number of levels of nodes, and log2 of the number of buckets below one of each level */
-#define TWHEEL_NODE_LEVELS	3
-#define TWHEEL_NODE0_SHIFT	(TWHEEL_SEGMENT_SHIFT + TWHEEL_NODE_SHIFT)
-#define TWHEEL_NODE1_SHIFT	(TWHEEL_NODE0_SHIFT + TWHEEL_NODE_SHIFT)
-
-/**
- * struct twheel_key_bucket - some keys, in a cache line
- * @lock: protects all members and the watches of these keys; taken outside of op->lock
- * @mask: the keys whose number is that of the bucket in these bits belong here; 0 if there are
- *	none, because the table has fewer buckets. Bucket 0 always has some.
- * @tags: the next three members, to look at all tags at once
- * @tag: part of the hash of the key in each slot, to skip other keys without a cache miss; 0
- *	if the slot is free
- * @chained: a bit for each tag of a chained key, modulo 8, to skip the chain; there may be further
- *	bits
- * @nr: number of keys
- * @slot: the first watch of each key
- * @more: the first watch of a chained key, for which there was no slot; its @chain is the
- *	next one
- * @rcu: for the first bucket of a segment that is freed. A late look-up uses @lock and @mask only.
- *
- * With debugging of locks and on PREEMPT_RT it takes several lines.
- */
+/* Some keys, in half a cache line; more with debugging of locks and on PREEMPT_RT */
 struct twheel_key_bucket {
-	spinlock_t				lock;	/* outside of an op's */
-	u32					mask;
+	spinlock_t		lock;	/* of all of this and the watches; outside of an op's */
+	u16			tags;	/* part of the hash of the first key of each slot */
+	u16			nr;	/* of keys, or MOVED; a hint without @lock */
 	union {
-		__le64				tags;
-		struct {
-			u8			tag[TWHEEL_KEY_SLOTS];
-			u8			chained;
-			u16			nr;
-		};
+		struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];	/* first watches of keys */
+		struct rcu_head		rcu;	/* late look-ups use the lock and @nr only */
 	};
-	union {
-		struct {
-			struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];
-			struct twheel_watch	*more;
-		};
-		struct rcu_head			rcu;
-	};
-} __aligned(64);
-
-/**
- * struct twheel_key_node - pointers to segments, or to the nodes of the next level
- * @at: the pointers
- */
-struct twheel_key_node {
-	void	*at[BIT(TWHEEL_NODE_SHIFT)];
 };
 
-/**
- * struct twheel_key_count - number of keys that CPUs have added, minus those that they removed
- * @nr: the number
- */
-struct twheel_key_count {
-	atomic_long_t	nr;
-} ____cacheline_aligned_in_smp;
+/* Buckets; all pointers are written under keys->lock */
+struct twheel_key_table {
+	u32				mask;		/* number of buckets - 1; immutable */
+	u32				moved;		/* number of buckets; under keys->lock */
+	struct twheel_key_table		*next;		/* gets the keys, or NULL; set once */
+	struct rcu_head			rcu;
+	struct twheel_key_bucket	*segment[];	/* NULL before and after their use */
+};
 
-/**
- * struct twheel_keys - the watched keys of a purgatory
- * @size: number of buckets; written under @lock and those of the split or merged buckets
- * @target: number of buckets that the table should grow to; a hint, written without a common lock:
- *	an add to a bucket with many keys sets it again
- * @nr_full: number of buckets with TWHEEL_KEY_MOST keys or more
- * @nr_counts: number of counts, a power of two; immutable
- * @count: the counts; immutable
- * @node: the root of the buckets from 16 on, from 2^13 on, and from 2^22 on; written under @lock
- * @secret: key of the hash function, random; immutable
- * @memcg: memory cgroup that is charged for the buckets, or NULL; immutable
- * @lock: serialises splits and merges; taken outside of the locks of the buckets
- * @capacity: number of buckets with memory; protected by @lock, also read without it
- * @retry: jiffies before which adds do not try to allocate: those that may not sleep, and those
- *	that may
- * @retry_delay: delay in jiffies of the last retry of @resize; used by @resize only
- * @resize: work item that shrinks the table, and that allocates buckets after a failure
- * @few: the first segment
- */
+/* The watched keys of a purgatory */
 struct twheel_keys {
-	u32				size;
-	u32				target;
-	atomic_t			nr_full;
-	unsigned int			nr_counts;
-	struct twheel_key_count		*count;
-	struct twheel_key_node		*node[TWHEEL_NODE_LEVELS];
-	siphash_key_t			secret;
-	struct mem_cgroup		*memcg;
-	spinlock_t			lock ____cacheline_aligned_in_smp;
-	u32				capacity;
-	unsigned long			retry[2];
-	unsigned long			retry_delay;
-	struct delayed_work		resize;
-	struct twheel_key_bucket	few[TWHEEL_SEGMENT];
+	struct twheel_key_table		*table;		/* first one of up to two; under @lock */
+	u32				target;		/* wanted number of buckets, or 0; a hint */
+	atomic_t			nr_full;	/* buckets with at least TWHEEL_KEY_MOST */
+	siphash_key_t			secret;		/* random; immutable */
+	struct mem_cgroup		*memcg;		/* charged for buckets; immutable */
+	spinlock_t			lock ____cacheline_aligned_in_smp;	/* for moves */
 };
 
-/**
- * struct twheel_key_at - position of a key in the table, with its bucket locked
- * @keys: the table
- * @bucket: the locked bucket
- * @hash: hash of the key
- */
+/* Position of a key: its bucket is locked */
 struct twheel_key_at {
 	struct twheel_keys		*keys;
+	struct twheel_key_table		*table;
 	struct twheel_key_bucket	*bucket;
 	u32				hash;
 };
 
-/* Bits of watch->mark. */
-#define TWHEEL_WATCH_LINKED	BIT(0)
-#define TWHEEL_WATCH_FIRST	BIT(1)
-#define TWHEEL_WATCH_HASH	GENMASK(31, 2)
-
-static inline u32 twheel_watch_hash(const struct twheel_watch *watch)
-{
-	/* Without the lock of the bucket: the other bits may change. */
-	return READ_ONCE(watch->mark) & TWHEEL_WATCH_HASH;
-}
-
 static inline bool twheel_watch_is_linked(const struct twheel_watch *watch)
 {
-	return READ_ONCE(watch->mark) & TWHEEL_WATCH_LINKED;
+	/* Without the lock of the bucket: another watch may take the place of this neighbour. */
+	return READ_ONCE(watch->key_prev);
 }
 
-static inline bool twheel_watch_is_first(const struct twheel_watch *watch)
+/* The watch of a linked key is the only one. */
+static inline bool twheel_watch_is_only(const struct twheel_watch *watch)
 {
-	return READ_ONCE(watch->mark) & TWHEEL_WATCH_FIRST;
+	return watch->key_prev == watch;
 }
 
 static inline bool twheel_key_equal(const struct twheel_key *a, const struct twheel_key *b)
@@ -176,94 +90,76 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
  * space which keys share a bucket, and a few such pairs identify a secret of 32 bits by
  * brute force. On 32-bit kernels hsiphash has a secret of 64 bits only; these use SipHash-2-4.
  *
- * The lowest two bits are the flags of a watch. The others are the number that selects the
- * bucket. The highest ones are the tag.
+ * The lowest bits select the bucket. The highest ones are the tag.
  */
 static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
 {
 #ifdef CONFIG_64BIT
-	u32 hash = hsiphash_4u32(key->v[0], key->v[0] >> 32, key->v[1], key->v[1] >> 32,
-				 (const hsiphash_key_t *)&keys->secret);
+	return hsiphash_4u32(key->v[0], key->v[0] >> 32, key->v[1], key->v[1] >> 32,
+			     (const hsiphash_key_t *)&keys->secret);
 #else
-	u32 hash = siphash_2u64(key->v[0], key->v[1], &keys->secret);
+	return siphash_2u64(key->v[0], key->v[1], &keys->secret);
 #endif
-
-	return hash & TWHEEL_WATCH_HASH;
 }
 
-static inline u32 twheel_key_number(u32 hash)
+/* Return: a bucket of a table, or NULL if its segment is missing. */
+static __always_inline struct twheel_key_bucket *
+twheel_key_bucket(const struct twheel_key_table *table, u32 i)
 {
-	return hash >> 2;
-}
-
-/* Return: the bucket of a number in a table of @size buckets, at least two. */
-static inline u32 twheel_keys_index(u32 size, u32 number)
-{
-	u32 mask = (2U << __fls(size - 1)) - 1;
-	u32 i = number & mask;
-
-	return i < size ? i : i & (mask >> 1);
-}
-
-static inline void *twheel_key_node_at(const struct twheel_key_node *node, u32 i)
-{
-	return READ_ONCE(node->at[i % BIT(TWHEEL_NODE_SHIFT)]);
-}
-
-/* The caller has seen a size above @i, with acquire semantics. */
-static inline struct twheel_key_bucket *twheel_keys_bucket(const struct twheel_keys *keys, u32 i)
-{
-	const struct twheel_key_node *node;
 	struct twheel_key_bucket *segment;
 
-	/* The first buckets need no node, and most tables need one level of nodes. */
-	if (i < TWHEEL_SEGMENT)
-		return (struct twheel_key_bucket *)&keys->few[i];
-	if (likely(i < BIT(TWHEEL_NODE0_SHIFT))) {
-		node = READ_ONCE(keys->node[0]);
-	} else {
-		node = READ_ONCE(keys->node[i < BIT(TWHEEL_NODE1_SHIFT) ? 1 : 2]);
-		if (i >= BIT(TWHEEL_NODE1_SHIFT))
-			node = twheel_key_node_at(node, i >> TWHEEL_NODE1_SHIFT);
-		node = twheel_key_node_at(node, i >> TWHEEL_NODE0_SHIFT);
-	}
-	segment = twheel_key_node_at(node, i >> TWHEEL_SEGMENT_SHIFT);
-	return segment + i % TWHEEL_SEGMENT;
+	i &= table->mask;
+	segment = rcu_dereference_raw(table->segment[i / TWHEEL_KEY_SEGMENT]);
+	return likely(segment) ? segment + i % TWHEEL_KEY_SEGMENT : NULL;
 }
 
 /*
- * Prefetch the bucket of a key, without a lock. With a million keys it is not cached. The table
- * may shrink meanwhile, and the segment be freed: it is not accessed. Nodes stay.
+ * Prefetch the bucket of a key. With a million keys it is not cached. The caller is in a read-side
+ * section of RCU.
  */
 static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash)
 {
-	/* Pairs with the release in keys_split_bucket(): sees its node. */
-	u32 size = smp_load_acquire(&keys->size);
-	u32 i = twheel_keys_index(size, twheel_key_number(hash));
+	const struct twheel_key_table *table = rcu_dereference_raw(keys->table);
 
-	prefetchw(twheel_keys_bucket(keys, i));
+	prefetchw(twheel_key_bucket(table, hash));
+}
+
+/*
+ * Lock the bucket of a key; softirqs or interrupts are disabled until it is unlocked, which is also
+ * a read-side section of RCU. With @mask, set the bits of the masks of all tables that were looked
+ * at: the bucket has all keys with the same hash in these bits. Return: the position of the key.
+ */
+static __always_inline struct twheel_key_at
+twheel_key_lock_nobh(struct twheel_keys *keys, u32 hash, u32 *mask)
+{
+	struct twheel_key_at at = { .keys = keys, .hash = hash };
+
+	/* Pairs with the release in keys_move_chunk(). */
+	at.table = rcu_dereference_raw(keys->table);
+	for (;;) {
+		if (mask)
+			*mask |= at.table->mask;
+		at.bucket = twheel_key_bucket(at.table, hash);
+		if (likely(at.bucket)) {
+			spin_lock(&at.bucket->lock);
+			if (likely(at.bucket->nr != TWHEEL_KEY_MOVED))
+				break;
+			spin_unlock(&at.bucket->lock);
+		}
+		/* Pairs with the release in keys_move_chunk(): sees the keys in the next table. */
+		smp_rmb();
+		at.table = rcu_dereference_raw(at.table->next);
+	}
+	/* Sparse does not count the lock of a position. */
+	__release(&at.bucket->lock);
+	return at;
 }
 
 /* Lock the bucket of a key. Return: the position of the key, for twheel_key_unlock(). */
 static __always_inline struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
 {
-	struct twheel_key_at at = { .keys = keys, .hash = hash };
-	u32 i, number = twheel_key_number(hash);
-
-	/* A read-side section: the segment may be freed until the bucket is found to be the one. */
 	local_bh_disable();
-	for (;;) {
-		/* Pairs with the release in keys_split_bucket(): sees its segment. */
-		i = twheel_keys_index(smp_load_acquire(&keys->size), number);
-		at.bucket = twheel_keys_bucket(keys, i);
-		spin_lock(&at.bucket->lock);
-		if (likely((number & at.bucket->mask) == i))
-			break;
-		spin_unlock(&at.bucket->lock);
-	}
-	/* Sparse does not count the lock of a position. */
-	__release(&at.bucket->lock);
-	return at;
+	return twheel_key_lock_nobh(keys, hash, NULL);
 }
 
 static inline void twheel_key_unlock(const struct twheel_key_at *at)
@@ -272,11 +168,47 @@ static inline void twheel_key_unlock(const struct twheel_key_at *at)
 	spin_unlock_bh(&at->bucket->lock);
 }
 
-/* Likewise, but softirqs stay disabled. */
-static inline void twheel_key_unlock_only(const struct twheel_key_at *at)
+/* Unlock the bucket, and leave softirqs or interrupts disabled. */
+static inline void twheel_key_unlock_nobh(const struct twheel_key_at *at)
 {
 	__acquire(&at->bucket->lock);
 	spin_unlock(&at->bucket->lock);
+}
+
+/* Position of a walk over all keys, which begins with zeros; see key.c for the order */
+struct twheel_key_walk {
+	u32	hash;	/* first hash yet to be visited */
+	u32	mask;	/* the locked bucket has the hashes that are equal in these bits */
+};
+
+/* Lock the next bucket of a walk, with softirqs or interrupts disabled. */
+static inline struct twheel_key_at twheel_keys_walk(struct twheel_keys *keys,
+						    struct twheel_key_walk *walk)
+{
+	walk->mask = 0;
+	return twheel_key_lock_nobh(keys, walk->hash, &walk->mask);
+}
+
+/* Whether a watch of the locked bucket is to be visited now, and not earlier or later. */
+static inline bool twheel_key_walk_visits(const struct twheel_key_walk *walk,
+					  const struct twheel_watch *watch)
+{
+	u32 differ = walk->hash ^ watch->hash;
+
+	differ &= -differ;
+	return !differ || (differ > walk->mask && watch->hash & differ);
+}
+
+/* Move to the next bucket, when it is unlocked. Return: false at the end. */
+static inline bool twheel_key_walk_next(struct twheel_key_walk *walk)
+{
+	u32 bit = (walk->mask >> 1) + 1;
+
+	walk->hash &= walk->mask;
+	for (; walk->hash & bit; bit >>= 1)
+		walk->hash ^= bit;
+	walk->hash |= bit;
+	return bit;
 }
 
 struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
@@ -286,12 +218,20 @@ void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch 
 			    struct twheel_watch *next);
 void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch);
 
+bool __twheel_keys_move(struct twheel_keys *keys, bool may_sleep);
 int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr,
 			bool may_sleep);
 
+/* After an unlink, with no lock held: move some keys, if the table should shrink or grow. */
+static inline void twheel_keys_move(struct twheel_keys *keys)
+{
+	if (unlikely(READ_ONCE(keys->target)))
+		__twheel_keys_move(keys, false);
+}
+
 /*
- * Check that the table has space for the keys of @watches; their key and hash are set. Grow
- * a table that is too small by some buckets for each of these keys.
+ * Check that the table has space for the keys of @watches; their key and hash are set. Move some
+ * keys for each of them, if the table should grow or shrink.
  *
  * Linking cannot fail, since it happens when signals may have found the operation already,
  * so the caller checks before it does anything else. Concurrent callers may all succeed,
@@ -302,21 +242,13 @@ int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *wat
 static inline int twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches,
 				    u32 nr, bool may_sleep)
 {
-	if (likely(READ_ONCE(keys->size) >= READ_ONCE(keys->target) &&
-		   !atomic_read(&keys->nr_full)))
+	if (likely(!READ_ONCE(keys->target) && !atomic_read(&keys->nr_full)))
 		return 0;
 	return __twheel_keys_check(keys, watches, nr, may_sleep);
 }
 
-bool twheel_keys_extend(struct twheel_keys *keys, gfp_t gfp);
-bool twheel_keys_split(struct twheel_keys *keys);
-bool twheel_keys_merge(struct twheel_keys *keys, u32 size);
-
 int twheel_keys_init(struct twheel_keys *keys, bool account);
 void twheel_keys_destroy(struct twheel_keys *keys);
 u64 twheel_keys_count(struct twheel_keys *keys);
-
-int twheel_resize_init(void);
-void twheel_resize_exit(void);
 
 #endif /* _TWHEEL_OP_KEY_H */

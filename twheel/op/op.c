@@ -110,7 +110,7 @@
 
 /* Two cache lines, and one for a watch, unless debugging makes locks larger. */
 static_assert(sizeof(struct twheel_op) <= 128 || sizeof(spinlock_t) > sizeof(u32));
-static_assert(sizeof(struct twheel_watch) <= 64);
+static_assert(sizeof(struct twheel_watch) <= 56);
 
 /* Number of keys whose buckets are prefetched at the end of an operation. */
 #define PREFETCH_KEYS	4U
@@ -320,7 +320,7 @@ static __always_inline void op_prefetch(const struct twheel_op *op)
 	prefetch_neighbours(&op->parked);
 	for (watch = op->watches; watch && nr--; watch = watch->next)
 		if (twheel_watch_is_linked(watch))
-			twheel_keys_prefetch(&op->purgatory->keys, twheel_watch_hash(watch));
+			twheel_keys_prefetch(&op->purgatory->keys, watch->hash);
 }
 
 /* PENDING to ENDED. The caller becomes the owner, unless another thread is. */
@@ -390,12 +390,13 @@ static noinline void op_unlink_keys(struct twheel_op *op)
 			satisfied |= BIT_ULL(watch->bit);
 		if (!twheel_watch_is_linked(watch))
 			continue;
-		at = twheel_key_lock(keys, twheel_watch_hash(watch));
+		at = twheel_key_lock(keys, watch->hash);
 		twheel_key_unlink(&at, watch);
 		twheel_key_unlock(&at);
 	}
 	/* The lines of the watches are at hand here, not when the result is read. */
 	op->satisfied = satisfied;
+	twheel_keys_move(keys);
 }
 
 /* Another thread was the owner at the claim. Return: true if the caller became the owner. */

@@ -51,6 +51,7 @@
 #include <linux/bug.h>
 #include <linux/export.h>
 #include <linux/kref.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <trace/events/twheel.h>
@@ -149,14 +150,19 @@ static __always_inline void watches_fill(const struct twheel_keys *keys,
 	u32 i;
 
 	for (i = 0; i < nr_keys; i++) {
+		watches[i].key_prev = NULL;
 		watches[i].key = specs[i].key;
-		watches[i].mark = twheel_keys_hash(keys, &specs[i].key);
-		/* The bucket of the first one is needed at once. */
-		if (i)
-			twheel_keys_prefetch(keys, watches[i].mark);
+		watches[i].hash = twheel_keys_hash(keys, &specs[i].key);
 		watches[i].need = specs[i].need ?: 1;
 		watches[i].bit = i;
 	}
+	/* The bucket of the first one is needed at once. */
+	if (nr_keys < 2)
+		return;
+	rcu_read_lock();
+	for (i = 1; i < nr_keys; i++)
+		twheel_keys_prefetch(keys, watches[i].hash);
+	rcu_read_unlock();
 }
 
 /* Initialise one watch for each key, with the bits of an add. */
@@ -198,7 +204,7 @@ void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32
 	struct twheel_key_at at;
 
 	for (watch = watches; watch < watches + nr; watch++) {
-		at = twheel_key_lock(&op->purgatory->keys, twheel_watch_hash(watch));
+		at = twheel_key_lock(&op->purgatory->keys, watch->hash);
 		spin_lock(&op->lock);
 		if (twheel_op_state(op) == OP_PENDING)
 			twheel_key_link(&at, watch);
@@ -293,8 +299,7 @@ static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *a
 			    unsigned int holds, u16 state)
 	__acquires(&op->lock)
 {
-	struct twheel_key_at at = twheel_key_lock(&op->purgatory->keys,
-						  twheel_watch_hash(args->watches));
+	struct twheel_key_at at = twheel_key_lock(&op->purgatory->keys, args->watches->hash);
 	int err;
 
 	spin_lock(&op->lock);
@@ -302,7 +307,7 @@ static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *a
 	if (!err)
 		twheel_key_link(&at, args->watches);
 	/* The bucket is not needed to arm the timer, which may allocate levels. */
-	twheel_key_unlock_only(&at);
+	twheel_key_unlock_nobh(&at);
 	return err;
 }
 
@@ -456,8 +461,7 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * * %-EBUSY     - the operation was added before; with a warning
  * * %-ENOSPC    - the limit on pending operations or on watches is reached
  * * %-ENOMEM    - the table of keys holds several times the keys that it has buckets for, and
- *   there is no memory for more, or not without sleeping. A work item allocates them. After a
- *   failure it tries again, first after 100 ms.
+ *   there is no memory for more, or not without sleeping. Each add tries to allocate them.
  * * %-ESHUTDOWN - the purgatory is being drained
  */
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,

@@ -242,21 +242,14 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
 
-/**
- * twheel_purgatory_get_stats - get the counts of a purgatory
- * @purgatory: the purgatory
- * @stats: filled in
- *
- * Context: process or softirq.
- */
-void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
-				struct twheel_purgatory_stats *stats)
+/* The counts of a purgatory without that of its keys. Process or softirq context. */
+void twheel_purgatory_count(struct twheel_purgatory *purgatory,
+			    struct twheel_purgatory_stats *stats)
 {
 	struct twheel_op_list *list;
 	unsigned int i, reason;
 
 	memset(stats, 0, sizeof(*stats));
-	stats->keys = twheel_keys_count(&purgatory->keys);
 	stats->rejected = atomic64_read(&purgatory->rejected);
 	for (i = 0; i < purgatory->nr_lists; i++) {
 		list = &purgatory->list[i];
@@ -270,6 +263,22 @@ void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
 		}
 		spin_unlock_bh(&list->lock);
 	}
+}
+
+/**
+ * twheel_purgatory_get_stats - get the counts of a purgatory
+ * @purgatory: the purgatory
+ * @stats: filled in
+ *
+ * Reads all buckets of the hash table to count the keys: some milliseconds for a million keys.
+ *
+ * Context: process or softirq.
+ */
+void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
+				struct twheel_purgatory_stats *stats)
+{
+	twheel_purgatory_count(purgatory, stats);
+	stats->keys = twheel_keys_count(&purgatory->keys);
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_get_stats);
 

@@ -243,6 +243,8 @@ bool twheel_key_is_watched(struct twheel_purgatory *purgatory, const struct twhe
 extern struct list_head twheel_purgatories;
 extern struct mutex twheel_purgatories_lock;
 
+void twheel_purgatory_count(struct twheel_purgatory *purgatory,
+			    struct twheel_purgatory_stats *stats);
 struct twheel_purgatory *twheel_purgatory_after(u64 serial);
 void twheel_purgatories_exit(void);
 

@@ -139,7 +139,7 @@ static void signal_mark(struct signal *signal, const struct twheel_key_at *at,
 			const struct twheel_key *key, struct twheel_watch *next)
 {
 	signal->marked = true;
-	signal->end = (struct twheel_watch){ .key = *key, .mark = at->hash };
+	signal->end = (struct twheel_watch){ .key = *key, .hash = at->hash };
 	signal->cursor = signal->end;
 	twheel_key_link(at, &signal->end);
 	twheel_key_link_before(at, &signal->cursor, next);
@@ -160,7 +160,7 @@ static struct twheel_watch *signal_chunk(struct signal *signal, const struct twh
 	signal->claimed = 0;
 	do {
 		/* The visit may unlink the watch. */
-		next = watch == last ? NULL : list_next_entry(watch, entry);
+		next = watch == last ? NULL : watch->key_next;
 		if (next)
 			prefetchw(next->op);
 		/* The marks of other signals have no operation. */
@@ -183,7 +183,7 @@ static bool signal_first(struct signal *signal, struct twheel_purgatory *purgato
 			 const struct twheel_key_at *at, const struct twheel_key *key,
 			 struct twheel_watch *first)
 {
-	struct twheel_watch *next = signal_chunk(signal, at, first, list_prev_entry(first, entry));
+	struct twheel_watch *next = signal_chunk(signal, at, first, first->key_prev);
 
 	if (next && hweight_long(signal->claimed) < signal->args->limit) {
 		/* The operations of the linked watches have a hold of the purgatory. */
@@ -198,8 +198,8 @@ static bool signal_first(struct signal *signal, struct twheel_purgatory *purgato
 static bool signal_next(struct signal *signal, struct twheel_purgatory *purgatory)
 {
 	struct twheel_key_at at = twheel_key_lock(&purgatory->keys,
-						  twheel_watch_hash(&signal->cursor));
-	struct twheel_watch *next = list_next_entry(&signal->cursor, entry);
+						  signal->cursor.hash);
+	struct twheel_watch *next = signal->cursor.key_next;
 	bool stop = signal->nr_ended >= signal->args->limit ||
 		    (signal->args->flags & TWHEEL_KILLABLE && fatal_signal_pending(current));
 
@@ -207,7 +207,7 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 	if (next == &signal->end || stop)
 		next = NULL;
 	else
-		next = signal_chunk(signal, &at, next, list_prev_entry(&signal->end, entry));
+		next = signal_chunk(signal, &at, next, signal->end.key_prev);
 	twheel_key_unlink(&at, &signal->cursor);
 	if (next)
 		twheel_key_link_before(&at, &signal->cursor, next);
@@ -304,7 +304,7 @@ static __always_inline u32 signal_run(struct twheel_purgatory *purgatory,
 	first = twheel_key_first(&at, &copy);
 	if (!first)
 		twheel_key_unlock(&at);
-	else if (likely(list_empty(&first->entry)))
+	else if (likely(twheel_watch_is_only(first)))
 		nr = signal_watch(&at, first, args);
 	else
 		nr = signal_watches(purgatory, &at, &copy, first, args);

@@ -33,7 +33,6 @@ static struct worker {
 static unsigned int nr_workers, nr_idle;
 static u64 last_seq;
 static bool held;			/* see rig_works_hold() */
-unsigned int rig_works_most;
 static u32 changes;			/* futex word of the workers */
 static __thread struct worker *self;	/* of a worker thread */
 
@@ -173,8 +172,6 @@ static struct work_struct *take(struct worker *worker, s64 *sleep)
 			list_del(&work->entry);
 			work->pending = false;
 			*worker = (struct worker) { work, work->queue, work->seq };
-			if (work->queue->max)
-				rig_works_most = max(rig_works_most, nr + 1);
 			return work;
 		}
 		if (*sleep < 0 || work->due - now < (u64)*sleep)

@@ -116,6 +116,7 @@ struct debug_obj_descr;
 #define DECLARE_FLEX_ARRAY(type, name)	struct { struct { } __empty_##name; type name[]; }
 #define ARRAY_SIZE(a)			(sizeof(a) / sizeof((a)[0]))
 
+#define U16_MAX		((u16)~0U)
 #define U32_MAX		((u32)~0U)
 #define U64_MAX		(~0ULL)
 #define S64_MAX		((s64)(U64_MAX >> 1))
