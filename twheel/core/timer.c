@@ -210,7 +210,7 @@ static __always_inline bool node_stays(const struct twheel_shard *shard,
 	       node->expires > (wheel->now + wheel->slots - 1) * shard->tick_ns;
 }
 
-/* Whether the levels surely suffice for a tick. */
+/* Whether the levels surely suffice for a tick; not for CLOCK_REALTIME. */
 static __always_inline bool shard_is_near(const struct twheel_shard *shard, u64 tick)
 {
 	const struct twheel_wheel *wheel = &shard->queue.wheel;
@@ -300,21 +300,22 @@ static noinline int shard_refuses(struct twheel_shard *shard, const struct twhee
 /* Internal mode: add a timer that is not pending. */
 #define ARM_ADD		UINT_MAX
 
-/* Whether a mode does not exclude a change, by exact deadlines. */
-static bool mode_applies(const struct twheel_timer *timer, u64 expires, unsigned int mode)
+/* Whether a mode does not exclude a change from one exact deadline to another. */
+static bool mode_applies(const struct twheel_timer *timer, u64 from, u64 to, unsigned int mode)
 {
-	bool pending;
-
 	if (mode == TWHEEL_REARM_ALWAYS)
 		return true;
-	pending = twheel_timer_pending(timer);
-	switch (mode) {
-	case TWHEEL_REARM_IF_PENDING:
-		return pending;
+	if (!twheel_timer_pending(timer))
+		return !(mode & TWHEEL_REARM_IF_PENDING);
+	switch (mode & ~TWHEEL_REARM_IF_PENDING) {
+	case TWHEEL_REARM_ALWAYS:
+		return true;
 	case TWHEEL_REARM_IF_EARLIER:
-		return !pending || expires < timer->node.expires;
+		return to < from;
 	case TWHEEL_REARM_IF_LATER:
-		return !pending || expires > timer->node.expires;
+		return to > from;
+	case TWHEEL_REARM_IF_UNARMED:
+		return to == from && timer->node.expires > KTIME_MAX;
 	}
 	WARN_ON_ONCE(1);
 	return false;
@@ -326,15 +327,19 @@ static bool mode_applies(const struct twheel_timer *timer, u64 expires, unsigned
  * add.
  */
 static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct twheel_shard *shard,
-					    struct twheel_shard *local, u64 expires, u64 tick,
-					    bool near, unsigned int mode, bool simple)
+					    struct twheel_shard *local, u64 from, u64 to,
+					    u64 expires, u64 tick, bool near, unsigned int mode,
+					    bool simple, bool op)
 {
 	bool pending = twheel_timer_pending(timer), wall = !near && twheel_shard_is_wall(shard);
 	int err;
 
-	if (mode == ARM_ADD ? pending : !mode_applies(timer, expires, mode))
+	if (mode == ARM_ADD ? pending : !mode_applies(timer, from, to, mode))
 		return mode == ARM_ADD ? -EBUSY : 0;
-	if (!simple && unlikely(local->checks || !timer->fn)) {
+	/*
+	 * That of an operation is not waited for; the memory of one that was running may be reused.
+	 */
+	if (!simple && unlikely(local->checks || !timer->fn) && !op) {
 		err = shard_refuses(local, timer);
 		if (err)
 			return err;
@@ -362,7 +367,8 @@ static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct t
 	return pending ? 1 : 2;
 }
 
-static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns, unsigned int mode);
+static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns, unsigned int mode,
+			 u64 *exact);
 
 /*
  * Add or re-arm a timer.
@@ -371,13 +377,13 @@ static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
  * timers of other shards, beyond the levels, and those that need a closer look to the third one: 25
  * instructions less for a re-arm.
  */
-static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u64 slack_ns,
-				     unsigned int mode, bool simple)
+static __always_inline int timer_arm(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+				     unsigned int mode, bool simple, u64 *exact)
 {
 	struct twheel_shard *shard = this_cpu_read(twheel_last_shard), *local;
 	unsigned long flags, kernel_tick;
+	u64 tick, expires = deadline;
 	bool near;
-	u64 tick;
 	int ret;
 
 	debug_object_assert_init(timer, &twheel_timer_descr);
@@ -393,7 +399,7 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u6
 	if (!simple && slack_ns)
 		expires = shard_slack(shard, expires, slack_ns, &tick);
 	if (simple && unlikely(shard->number != raw_smp_processor_id()))
-		return timer_arm_any(timer, expires, 0, mode);
+		return timer_arm_any(timer, deadline, 0, mode, NULL);
 	if (!simple && !twheel_shard_is_wall(shard) && tick != TWHEEL_TICK_NEVER)
 		shard_add_levels(twheel_local_shard(shard->wheel), tick);
 	shard = twheel_timer_lock_from(shard, timer, &flags);
@@ -404,9 +410,16 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u6
 	near = !(local->checks & (simple ? ~0 : TWHEEL_CHECK_WALL)) && shard_is_near(local, tick);
 	if (simple && unlikely(!near || !timer->fn)) {
 		spin_unlock_irqrestore(&shard->lock, flags);
-		return timer_arm_any(timer, expires, 0, mode);
+		return timer_arm_any(timer, deadline, 0, mode, NULL);
 	}
-	ret = timer_arm_locked(timer, shard, local, expires, tick, near, mode, simple);
+	if (exact && !twheel_timer_pending(timer))
+		ret = -ENOENT;
+	else
+		ret = timer_arm_locked(timer, shard, local, exact ? *exact : timer->node.expires,
+				       exact ? deadline : expires, expires, tick, near, mode,
+				       simple, exact);
+	if (exact && ret > 0)
+		*exact = deadline;
 	if (!simple && local != shard) {
 		__acquire(&shard->lock);
 		spin_unlock(&shard->lock);
@@ -416,9 +429,35 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 expires, u6
 }
 
 static noinline int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
-				  unsigned int mode)
+				  unsigned int mode, u64 *exact)
 {
-	return timer_arm(timer, deadline, slack_ns, mode, false);
+	return timer_arm(timer, deadline, slack_ns, mode, false, exact);
+}
+
+/*
+ * Re-arm a timer if it is pending. @exact is its deadline without slack, protected by the lock of
+ * its shard, and updated. Return: 1, 0 or -ECANCELED as twheel_timer_rearm(), -ENOENT if the timer
+ * is not pending.
+ */
+int twheel_timer_rearm_exact(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+			     enum twheel_rearm mode, u64 *exact)
+{
+	return timer_arm_any(timer, deadline, slack_ns, mode | TWHEEL_REARM_IF_PENDING, exact);
+}
+
+/*
+ * The slow part of twheel_timer_start(): add the levels that a timer needs, and apply its slack.
+ */
+noinline struct twheel_expiry twheel_timer_prepare(struct twheel_shard *shard, u64 deadline,
+						   u64 slack_ns)
+{
+	u64 expires = deadline, tick = twheel_shard_tick(shard, deadline);
+
+	if (slack_ns)
+		expires = shard_slack(shard, deadline, slack_ns, &tick);
+	if (!twheel_shard_is_wall(shard) && tick != TWHEEL_TICK_NEVER)
+		shard_add_levels(shard, tick);
+	return (struct twheel_expiry){ .expires = expires, .tick = tick };
 }
 
 /**
@@ -445,8 +484,8 @@ static noinline int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
 {
 	if (unlikely(slack_ns))
-		return timer_arm_any(timer, deadline, slack_ns, ARM_ADD);
-	return timer_arm(timer, deadline, 0, ARM_ADD, true);
+		return timer_arm_any(timer, deadline, slack_ns, ARM_ADD, NULL);
+	return timer_arm(timer, deadline, 0, ARM_ADD, true, NULL);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 
@@ -475,9 +514,9 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 			     enum twheel_rearm mode)
 {
 	if (unlikely(slack_ns | mode))
-		return timer_arm_any(timer, deadline, slack_ns, mode);
+		return timer_arm_any(timer, deadline, slack_ns, mode, NULL);
 	BUILD_BUG_ON(TWHEEL_REARM_ALWAYS);
-	return timer_arm(timer, deadline, 0, TWHEEL_REARM_ALWAYS, true);
+	return timer_arm(timer, deadline, 0, TWHEEL_REARM_ALWAYS, true, NULL);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
 

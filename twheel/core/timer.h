@@ -86,6 +86,36 @@ static inline void __twheel_timer_init(struct twheel_timer *timer, struct twheel
 	twheel_timer_setup(timer, wheel, fn, flags);
 }
 
+/*
+ * Add a timer that is not pending to its locked shard. The caller has checked that it is near, or
+ * called twheel_timer_prepare(). A level that is missing nevertheless is added later, see wheel.c.
+ */
+static __always_inline void twheel_timer_start(struct twheel_shard *shard,
+					       struct twheel_timer *timer, u64 expires, u64 tick)
+{
+	unsigned long kernel_tick = jiffies;
+
+	if (unlikely(shard->forwarded != kernel_tick))
+		twheel_shard_forward(shard);
+	shard->added++;
+	twheel_timer_enqueue(shard, timer, expires, tick, twheel_shard_is_wall(shard));
+}
+
+/*
+ * A mode of twheel_timer_rearm_exact(): the timer was added without a deadline, and not re-armed
+ * since. It has had the exact deadline from the beginning.
+ */
+#define TWHEEL_REARM_IF_UNARMED	((enum twheel_rearm)64)
+
+/* When a timer expires, and its tick */
+struct twheel_expiry {
+	u64	expires;
+	u64	tick;
+};
+
+struct twheel_expiry twheel_timer_prepare(struct twheel_shard *shard, u64 deadline, u64 slack_ns);
+int twheel_timer_rearm_exact(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+			     enum twheel_rearm mode, u64 *exact);
 void twheel_work_fire(struct twheel_timer *timer);
 int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked);
 void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,

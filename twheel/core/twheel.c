@@ -129,7 +129,8 @@ static void wheel_free(struct twheel *wheel)
 		twheel_shard_stop(twheel_shard(wheel, --wheel->nr_shards));
 	twheel_reapers_destroy(wheel->private);
 	mem_cgroup_put(wheel->memcg);
-	kvfree(wheel);
+	/* A late call on an operation that has ended may lock a shard and find no timer. */
+	kvfree_rcu(wheel, rcu);
 }
 
 /*

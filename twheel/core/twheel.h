@@ -7,6 +7,7 @@
 #include <linux/init.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/smp.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
@@ -28,6 +29,7 @@ struct seq_file;
  * @slots: slots of a level
  * @nr_shards: number of shards
  * @shard_size: size of a shard
+ * @rcu: frees it
  * @shards: memory of the shards, see twheel_shard()
  */
 struct twheel {
@@ -41,6 +43,7 @@ struct twheel {
 	unsigned int		slots;
 	unsigned int		nr_shards;
 	size_t			shard_size;
+	struct rcu_head		rcu;
 	u8			shards[] ____cacheline_aligned;
 };
 

@@ -116,6 +116,7 @@ void synchronize_rcu(void);
 void rig_kfree_rcu(struct rcu_head *head, size_t offset);
 #define kfree_rcu(object, member)	rig_kfree_rcu(&(object)->member, \
 						      (void *)&(object)->member - (void *)(object))
+#define kvfree_rcu(object, member)	kfree_rcu(object, member)
 #define rcu_read_lock_held()		(rig_self()->rcu_nesting)
 #define RCU_LOCKDEP_WARN(condition, text) WARN_ON_ONCE(condition)
 #define RCU_INIT_POINTER(p, v)		WRITE_ONCE(p, v)
