@@ -25,7 +25,7 @@
  * traces the kernel may be called with any of them held: by a probe in this module, by our
  * tracepoints, or by one of lock contention, memory or scheduling inside of our critical
  * sections; the attach point tells nothing about that. So a signal is queued without a lock, in
- * all programs, and a work item does the rest, see op/signal_queue.c. A program takes constant
+ * all programs, and a work item does the rest, see signal_queue.c. A program takes constant
  * time, however many operations watch the key.
  *
  * A program that is attached to a function of this call, and signals, runs on top of the call; the
@@ -53,7 +53,7 @@
 
 #include "../compat.h"
 #include "../op/purgatory.h"
-#include "../op/signal_queue.h"
+#include "signal_queue.h"
 #include "../op/stack.h"
 #include "bpf.h"
 #include "file.h"

@@ -17,7 +17,7 @@
 #include <linux/spinlock.h>
 
 #include "../op/purgatory.h"
-#include "../op/signal_queue.h"
+#include "signal_queue.h"
 #include "instance.h"
 
 static_assert(2 * TWHEEL_PENDING_MAX <= TWHEEL_LEAVES_MAX << TWHEEL_LEAF_BITS);

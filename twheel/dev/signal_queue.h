@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Operations: signals from any context, see signal_queue.c. */
-#ifndef _TWHEEL_OP_SIGNAL_QUEUE_H
-#define _TWHEEL_OP_SIGNAL_QUEUE_H
+/* Character devices: signals from any context, see signal_queue.c. */
+#ifndef _TWHEEL_DEV_SIGNAL_QUEUE_H
+#define _TWHEEL_DEV_SIGNAL_QUEUE_H
 
 #include <linux/types.h>
 
@@ -19,4 +19,4 @@ struct twheel_purgatory *twheel_signal_queue_purgatory(const struct twheel_signa
 int twheel_signal_queue_add(struct twheel_signal_queue *queue, const struct twheel_key *key,
 			    u64 amount, u64 value);
 
-#endif /* _TWHEEL_OP_SIGNAL_QUEUE_H */
+#endif /* _TWHEEL_DEV_SIGNAL_QUEUE_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations: a queue of signals, which any context may fill.
+ * Character devices: a queue of signals, which any context may fill.
  *
  * A signal takes locks, which its caller may hold already if it has interrupted another one: a BPF
  * program that traces the kernel runs in NMIs, and in the middle of any function of this module.
@@ -39,7 +39,7 @@
 
 #include "../compat.h"
 #include "../core/twheel.h"
-#include "purgatory.h"
+#include "../op/purgatory.h"
 #include "signal_queue.h"
 
 /* A power of two, since positions wrap around. */

@@ -10,8 +10,8 @@
 #include <linux/rcupdate.h>
 #include <linux/workqueue.h>
 
-#include "../../twheel/op/signal_queue.h"
-#include "op_probe.h"
+#include "../../twheel/dev/signal_queue.h"
+#include "../op/op_probe.h"
 
 /* The constant size of a queue. */
 #define SLOTS	1024
