@@ -2,9 +2,9 @@
 /*
  * Operations of a benchmark, managed in the same way as by a real consumer.
  *
- * An operation and its watches are one object from a slab cache. It is allocated when it
- * is added, and freed in its release callback, so that the measured costs of adding and
- * ending an operation include those of the allocator.
+ * An operation and its watches are one object from a slab cache, by way of a list of free ones for
+ * each CPU. It is allocated when it is added, and freed in its release callback, so that the
+ * measured costs of adding and ending an operation include both.
  *
  * ended() drops the reference. If an operation ended twice, early, or for an unexpected
  * reason, the reference is kept for debugging, and the run fails.
@@ -13,6 +13,7 @@
  * one after the other.
  */
 #include <linux/err.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
@@ -65,9 +66,71 @@ static void op_ended(struct twheel_op *op)
 		ops_expired();
 }
 
+/*
+ * Free operations of a CPU, before they go back to the slab cache, as in a module that adds and
+ * ends very many.
+ */
+struct ops_pool {
+	struct bench_op	*first;
+	unsigned int	nr;
+};
+
+static DEFINE_PER_CPU(struct ops_pool, ops_pool);
+
+#define POOL_MAX	2048
+
+/* A cache with a constructor is not zeroed by kernels that zero other memory. */
+static void op_construct(void *op)
+{
+}
+
+static struct bench_op *pool_alloc(void)
+{
+	struct ops_pool *pool = get_cpu_ptr(&ops_pool);
+	struct bench_op *o = pool->first;
+
+	if (likely(o)) {
+		pool->first = *(struct bench_op **)o;
+		pool->nr--;
+	}
+	put_cpu_ptr(&ops_pool);
+	return likely(o) ? o : kmem_cache_alloc(bench_ops.cache, GFP_KERNEL);
+}
+
+static void pool_free(struct bench_op *o)
+{
+	struct ops_pool *pool = get_cpu_ptr(&ops_pool);
+	bool full = pool->nr >= POOL_MAX;
+
+	if (likely(!full)) {
+		*(struct bench_op **)o = pool->first;
+		pool->first = o;
+		pool->nr++;
+	}
+	put_cpu_ptr(&ops_pool);
+	if (unlikely(full))
+		kmem_cache_free(bench_ops.cache, o);
+}
+
+static void pools_empty(void)
+{
+	struct ops_pool *pool;
+	struct bench_op *o;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		pool = per_cpu_ptr(&ops_pool, cpu);
+		while ((o = pool->first)) {
+			pool->first = *(struct bench_op **)o;
+			kmem_cache_free(bench_ops.cache, o);
+		}
+		pool->nr = 0;
+	}
+}
+
 void ops_release(struct twheel_op *op)
 {
-	kmem_cache_free(bench_ops.cache, container_of(op, struct bench_op, op));
+	pool_free(container_of(op, struct bench_op, op));
 }
 
 static const struct twheel_op_ops op_ops = {
@@ -80,7 +143,7 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks,
 		  const struct twheel_watch_spec *specs, u64 deadline)
 {
 	struct bench_ops *ops = &bench_ops;
-	struct bench_op *o = kmem_cache_alloc(ops->cache, GFP_KERNEL);
+	struct bench_op *o = pool_alloc();
 	struct twheel_op_args args = {
 		.flags		= TWHEEL_OP_MAY_SLEEP,
 		.deadline	= deadline,
@@ -146,7 +209,8 @@ int ops_start(unsigned int nr_keys, u64 seed)
 	init_completion(&ops->expired);
 	ops->cache = kmem_cache_create("twheel_bench_op",
 				       sizeof(struct bench_op) +
-				       nr_keys * sizeof(struct twheel_watch), 0, 0, NULL);
+				       nr_keys * sizeof(struct twheel_watch), 0, 0,
+				       op_construct);
 	if (!ops->cache)
 		return -ENOMEM;
 	ops->purgatory = twheel_purgatory_create(&config);
@@ -193,6 +257,7 @@ int ops_stop(int err)
 	drained = twheel_purgatory_drain(ops->purgatory);
 	wrong = ops_check(drained, before);
 	twheel_purgatory_destroy(ops->purgatory);
+	pools_empty();
 	kmem_cache_destroy(ops->cache);
 	return err ?: wrong;
 }
