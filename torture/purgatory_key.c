@@ -150,7 +150,8 @@ static unsigned int find_anchors(struct torture_purgatory *p, struct torture_op 
 		anchor[nr] = slot_get(slot);
 		if (!anchor[nr])
 			continue;
-		if (is_pending(anchor[nr]))
+		/* The add must have watched its keys. */
+		if (READ_ONCE(anchor[nr]->added) && is_pending(anchor[nr]))
 			nr++;
 		else
 			twheel_op_put(&anchor[nr]->op);
@@ -167,7 +168,7 @@ static void walk_over(struct torture_purgatory *p, u32 number, u32 limit)
 	twheel_op_iter_start(&iter, p->purgatory);
 	while (limit-- && (op = twheel_op_iter_next(&iter))) {
 		o = container_of(op, struct torture_op, op);
-		if (READ_ONCE(o->last_walk) == number)
+		if (READ_ONCE(o->last_walk) == number && !READ_ONCE(o->keys_changed))
 			op_fail(FAIL_TWICE, o, "visited twice by a walk");
 		WRITE_ONCE(o->last_walk, number);
 		if (atomic_read(&o->released))
@@ -191,7 +192,8 @@ void purgatory_walk(struct torture_purgatory *p, struct rnd_state *rng)
 	nr = find_anchors(p, anchor);
 	walk_over(p, number, whole ? U32_MAX : torture_below(rng, 8));
 	for (i = 0; i < nr; i++) {
-		if (whole && is_pending(anchor[i]) && READ_ONCE(anchor[i]->last_walk) != number)
+		if (whole && is_pending(anchor[i]) && READ_ONCE(anchor[i]->last_walk) != number &&
+		    !READ_ONCE(anchor[i]->keys_changed))
 			op_fail(FAIL_LOST, anchor[i], "not visited by a walk");
 		twheel_op_put(&anchor[i]->op);
 	}

@@ -11,7 +11,6 @@
 
 #include <linux/bits.h>
 #include <linux/compiler.h>
-#include <linux/kref.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/math64.h>
@@ -417,6 +416,9 @@ struct twheel_op;
  *	is running @try_complete, it runs @ended next. If less than half of the stack is
  *	left, as when callbacks end further operations, the reaper runs it.
  * @release: called for the last reference; frees the operation
+ * @looked_up: threads without a reference may take one, by refcount_inc_not_zero() in memory that
+ *	stays valid. Without it, an operation must not be shared before its add by threads that
+ *	have a single reference together.
  *
  * Callbacks must not sleep, since they run in the context of the caller. No lock of twheel is
  * held: they may add, complete, cancel and signal operations, including their own, and
@@ -426,6 +428,16 @@ struct twheel_op_ops {
 	bool (*try_complete)(struct twheel_op *op, u64 *value);
 	void (*ended)(struct twheel_op *op);
 	void (*release)(struct twheel_op *op);
+	bool looked_up;
+};
+
+/*
+ * Part of the result of an operation, private. It is in memory that the pending operation used for
+ * its first watch, or for the list of those without watches.
+ */
+struct twheel_outcome {
+	u64			value;
+	u64			time;
 };
 
 /**
@@ -433,11 +445,12 @@ struct twheel_op_ops {
  * @key_next: next watch of the key, or the first one of another key in the same bucket; protected
  *	by the lock of the bucket, see twheel/op/key.c
  * @key_prev: previous watch of the key, or the last one for the first one; likewise. NULL if it
- *	is not linked, which is also read without the lock
+ *	is not linked
+ * @outcome: in the first watch of an ended operation
  * @key: immutable while the watch is attached to @op
  * @op: likewise
- * @next: next watch of @op; protected by the lock of @op
- * @need: number of signals until the watch is satisfied; protected by the lock of @op
+ * @next: next watch of @op; protected by the lock of the shard of @op
+ * @need: number of signals until the watch is satisfied; likewise
  * @bit: bit of the key in the result of @op; likewise
  * @hash: hash of the key, immutable as @key
  *
@@ -445,8 +458,13 @@ struct twheel_op_ops {
  * released or twheel_op_unwatch() has returned the watch. The members are private.
  */
 struct twheel_watch {
-	struct twheel_watch	*key_next;
-	struct twheel_watch	*key_prev;
+	union {
+		struct {
+			struct twheel_watch	*key_next;
+			struct twheel_watch	*key_prev;
+		};
+		struct twheel_outcome		outcome;
+	};
 	struct twheel_key	key;
 	struct twheel_op	*op;
 	struct twheel_watch	*next;
@@ -463,31 +481,27 @@ struct twheel_watch {
 struct twheel_op {
 	/* private: */
 	struct twheel_timer		timer;		/* first, see struct twheel_wall_op */
-	struct kref			ref;
-	union {
-		struct list_head	parked;	/* while pending */
-		struct {			/* after its end */
-			u64		value;
-			u64		time;
-		};
-	};
 	struct twheel_purgatory		*purgatory;
 	const struct twheel_op_ops	*ops;
+	refcount_t			ref;
+	u8				state;
+	u8				reason;
+	u8				condition;
+	u8				nr_watches;
 	union {
-		struct twheel_watch	*watches;	/* until they are unlinked */
-		u64			satisfied;	/* after that */
+		struct {
+			struct twheel_watch	*watches;
+			u64			missing;
+		};
+		struct list_head		listed;		/* pending, without watches */
+		struct twheel_outcome		outcome;	/* ended, without watches */
 	};
 	u64				deadline;
-	u64				missing;
-	refcount_t			holds;
-	spinlock_t			lock;	/* see op.c */
 	pid_t				owner;
-	u16				state;
-	s16				error;
-	u8				list;
-	u8				nr_watches;
-	u8				condition;
-	u8				reason;
+	union {
+		u16			cell;		/* while @listed */
+		s16			error;		/* after the end */
+	};
 	bool				awaited;
 };
 
@@ -577,7 +591,7 @@ struct twheel_op_result {
  * @condition: its condition
  * @missing: number of keys yet to be satisfied, or for TWHEEL_COND_SUM the missing amount;
  *	0 for other conditions
- * @nr_keys: number of keys
+ * @nr_keys: number of keys; 0 while the add runs the predicate before it watches the keys
  */
 struct twheel_op_progress {
 	u64			deadline;
@@ -632,12 +646,22 @@ struct twheel_purgatory_stats {
  */
 struct twheel_op_iter {
 	/* private: */
-	struct list_head		entry;
 	struct twheel_purgatory		*purgatory;
 	struct twheel_op		*op;
+	/* The list of a cell, while it is visited */
+	struct list_head		entry;
 	struct twheel_op		*next;
 	struct twheel_op		*last;
-	unsigned int			list;
+	unsigned int			cell;
+	/* The table of keys */
+	u32				hash;
+	struct twheel_key		key;
+	struct twheel_watch		cursor;
+	struct twheel_watch		end;
+	bool				has_key;
+	bool				marked;
+	bool				at_end;
+	bool				all;
 };
 
 struct twheel_purgatory *

@@ -166,7 +166,7 @@ static void walk_step(struct kunit *test)
 	struct twheel_key_at at;
 	unsigned int i;
 
-	local_bh_disable();
+	twheel_irqs_disable();
 	at = twheel_keys_walk(&key_table, &walk);
 	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
 		for (watch = at.bucket->slot[i]; watch; watch = watch->key_next)

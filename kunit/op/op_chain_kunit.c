@@ -93,8 +93,8 @@ static void long_chain_completes_on_bounded_stack(struct kunit *test)
 		chain_init(test, wheel, config.clock == TWHEEL_CLOCK_REALTIME ? TWHEEL_OP_WALL : 0);
 		KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
 		expect_chain(test);
-		/* Some callbacks were deferred to the reaper. */
-		KUNIT_EXPECT_GT(test, stats_of(wheel).fired, 0);
+		/* Some callbacks were deferred to the reaper of the purgatory's wheel. */
+		KUNIT_EXPECT_GT(test, stats_of(probe_wheel).fired, 0);
 		twheel_destroy(wheel);
 	}
 }
@@ -164,21 +164,21 @@ static void sleep_a_second(struct twheel_timer *timer)
 }
 
 /*
- * The reaper is busy when a callback is deferred to it, and when the clock is set. The
- * deferred callback was due before the step and continues the chain. The step cancels the
- * rest.
+ * The reaper of the purgatory's wheel is busy when a callback is deferred to it, and when the clock
+ * is set. The step cancels the operations that have not ended, and the deferred callback runs
+ * later.
  */
 static void step_does_not_lose_deferred_callback(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit", .clock = TWHEEL_CLOCK_REALTIME };
 	struct twheel *realtime = twheel_create(&config);
-	static struct twheel_wall_timer busy;
+	static struct twheel_timer busy;
 	unsigned int i, left, cancelled = 0;
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, realtime);
 	chain_init(test, realtime, TWHEEL_OP_WALL | TWHEEL_OP_CANCEL_ON_SET);
-	twheel_wall_timer_init(&busy, realtime, sleep_a_second, 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy.timer, 0), 0);
+	twheel_timer_init(&busy, probe_wheel, sleep_a_second);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
 	vtime_sleep(SECOND / 2);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
 	left = atomic_read(&next_link);

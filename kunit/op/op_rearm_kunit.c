@@ -75,7 +75,8 @@ static void overdue_op_can_be_rearmed_to_never(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
 	vtime_sleep(10 * SECOND);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
+	/* It is pending on the wheel, without a deadline. */
+	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 1);
 	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_IF_EARLIER), 1);
 	vtime_sleep(2 * SECOND);
 	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
@@ -106,43 +107,24 @@ static void emulate_call(struct probe *probe)
 	probe->op.timer.fn(&probe->op.timer);
 }
 
-static void expiring_op_can_be_rearmed(struct kunit *test)
+/* From that point on the operation has ended, though its state does not say so yet. */
+static void expiring_op_has_ended(struct kunit *test)
 {
-	struct probe *plain = add_expiring(test, SECOND), *later = add_expiring(test, SECOND);
-	u64 deadline = twheel_deadline(5 * SECOND);
+	struct probe *probe = add_expiring(test, SECOND);
+	struct twheel_op_progress progress;
 
-	emulate_removal(test, plain);
-	emulate_call(plain);
-	expect_ended(test, plain, TWHEEL_REASON_EXPIRED, 0);
-
-	emulate_removal(test, later);
-	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&later->op, deadline, TWHEEL_REARM_ALWAYS), 1);
-	emulate_call(later);
-	KUNIT_EXPECT_EQ(test, later->ended, 0);
-	expect_counts(test, 1, 2, 2);
-	vtime_sleep(6 * SECOND);
-	expect_expired(test, later, deadline, 0);
-}
-
-static void expiring_op_can_be_rearmed_to_never(struct kunit *test)
-{
-	struct probe *never = add_expiring(test, SECOND), *twice = add_expiring(test, SECOND);
-
-	emulate_removal(test, never);
-	KUNIT_EXPECT_EQ(test, rearm(never, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
-	emulate_call(never);
-	KUNIT_EXPECT_EQ(test, never->ended, 0);
-
-	/* And back again, before the timer function runs. */
-	emulate_removal(test, twice);
-	KUNIT_EXPECT_EQ(test, rearm(twice, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
-	KUNIT_EXPECT_EQ(test, rearm(twice, 2 * SECOND, TWHEEL_REARM_IF_EARLIER), 1);
-	emulate_call(twice);
-	KUNIT_EXPECT_EQ(test, twice->ended, 0);
-	vtime_sleep(3 * SECOND);
-	expect_ended(test, twice, TWHEEL_REASON_EXPIRED, 0);
-	expect_counts(test, 1, 2, 2);
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
+	emulate_removal(test, probe);
+	KUNIT_EXPECT_EQ(test, rearm(probe, 5 * SECOND, TWHEEL_REARM_ALWAYS), -EALREADY);
+	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&probe->op, 4), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probe->op), -EALREADY);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 5), 0);
+	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 20, 1), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), -EALREADY);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+	emulate_call(probe);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
+	expect_counts(test, 0, 0, 0);
 }
 
 /* A callback can re-arm other operations, but not its own. A predicate can re-arm its own. */
@@ -200,8 +182,7 @@ static struct kunit_case rearm_cases[] = {
 	KUNIT_CASE(overdue_op_can_be_rearmed),
 	KUNIT_CASE(overdue_op_can_be_rearmed_to_never),
 	KUNIT_CASE(overdue_op_can_be_completed),
-	KUNIT_CASE(expiring_op_can_be_rearmed),
-	KUNIT_CASE(expiring_op_can_be_rearmed_to_never),
+	KUNIT_CASE(expiring_op_has_ended),
 	KUNIT_CASE(callback_rearms_other_op_but_not_its_own),
 	KUNIT_CASE(predicate_rearms_its_own_op),
 	{}

@@ -100,6 +100,7 @@ static void file_op_ended(struct twheel_op *op)
 const struct twheel_op_ops twheel_file_op_ops = {
 	.ended		= file_op_ended,
 	.release	= twheel_file_op_release,
+	.looked_up	= true,
 };
 
 /* Function of the timer of a periodic operation. */

@@ -132,7 +132,7 @@ void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr)
  */
 static bool file_op_try_get(struct twheel_file_op *file_op)
 {
-	if (!refcount_inc_not_zero(&file_op->op.ref.refcount))
+	if (!refcount_inc_not_zero(&file_op->op.ref))
 		return false;
 	/* See above. */
 	smp_rmb();

@@ -187,12 +187,12 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
  *	-----					-------------------------
  *	events->lock: shut is false,
  *	  put it on the pending list		events->lock: shut = true
- *	add it, with op->lock held		visit it: cancel, with op->lock held
+ *	add it					smp_mb()
+ *	smp_mb()				visit it: cancel
  *	read shut
  *
- * The visitor finds it, since it is listed before the queue is shut. If the visitor takes
- * op->lock first, it finds a new operation and takes it off the list, and the adder reads true.
- * Otherwise the visitor cancels it.
+ * The visitor finds it, since it is listed before the queue is shut. If the visitor finds a new
+ * operation, it takes it off the list, and the adder reads true. Otherwise the visitor cancels it.
  *
  * Wait for the callback, no matter which thread ends the operation: file_free() does not wait for
  * an operation that is not on the pending list.
@@ -305,10 +305,10 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (unlikely(err))
 		return add_fail(call, file_op, err);
 	/*
-	 * Pairs with the store in twheel_events_shut(), before a drain visits the pending list:
-	 * either this sees it, or the drain, which takes op->lock as well, sees that the operation
-	 * is pending.
+	 * Pairs with the barrier in twheel_events_shut(), before a drain visits the pending list:
+	 * either this sees the store before it, or the drain sees that the operation is pending.
 	 */
+	smp_mb();
 	if (READ_ONCE(call->file->own.shut) && !(add->flags & TWHEEL_ADD_DETACHED))
 		file_op_end_late(call->file->instance, add->id);
 	return 0;

@@ -262,6 +262,8 @@ void twheel_events_shut(struct twheel_events *events)
 	spin_lock(&events->lock);
 	WRITE_ONCE(events->shut, true);
 	spin_unlock(&events->lock);
+	/* Pairs with the barrier in twheel_call_add(). */
+	smp_mb();
 	events_wake_all(events);
 }
 

@@ -180,6 +180,7 @@ static void uring_op_ended(struct twheel_op *op)
 static const struct twheel_op_ops uring_op_ops = {
 	.ended		= uring_op_ended,
 	.release	= twheel_file_op_release,
+	.looked_up	= true,
 };
 
 /* The id is written before the operation can end: after that, the structure may be gone. */

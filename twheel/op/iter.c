@@ -2,71 +2,180 @@
 /*
  * Operations: iteration over the pending operations of a purgatory, and their progress.
  *
- * An iterator visits one list of the purgatory after the other. Between two calls it stands
- * at the next operation and is on list->iters. A claim that removes that operation advances
- * the iterator, with list->lock held. So the next call is O(1) no matter how many
- * operations have ended, and claims have no extra cost while there is no iterator.
+ * An iterator first visits the lists of operations without watches, of one cell after the other.
+ * Between two calls it stands at the next operation and is on cell->iters. The claimant that
+ * removes that operation advances the iterator, with the lock of the cell held. The walk of a list
+ * stops at the operation that was last when the walk entered the list.
  *
- * The walk of a list stops at the operation that was last when the walk entered the list, so
- * it terminates no matter how many operations are added meanwhile.
+ * Then it visits the keys, in the order of the walk of key.c; keys with the same hash are ordered
+ * by themselves. The position is the last key. As a signal does, it keeps its position among
+ * several watches of a key by two marks, and stops at the watch that was last when it came. An
+ * operation is visited at its first watch; to end operations, at any.
+ *
+ * Each call returns one operation, and holds a lock for a chunk of watches or a bucket at most.
  */
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/string.h>
 
 #include "op.h"
-#include "purgatory.h"
 
-static struct twheel_op *op_after(struct twheel_op_list *list, struct twheel_op *op)
+/* Maximum number of watches that are visited with the lock of the bucket held */
+#define ITER_CHUNK	32
+
+/* Number of operations that are ended until the table of keys may be too large */
+#define ITER_SHRINK	256
+
+/* Operations without watches */
+
+static struct twheel_op *op_after(struct twheel_cell *cell, struct twheel_op *op)
 {
-	return list_is_last(&op->parked, &list->ops) ? NULL : list_next_entry(op, parked);
+	return list_is_last(&op->listed, &cell->ops) ? NULL : list_next_entry(op, listed);
 }
 
-static struct twheel_op *op_before(struct twheel_op_list *list, struct twheel_op *op)
+static struct twheel_op *op_before(struct twheel_cell *cell, struct twheel_op *op)
 {
-	return list_is_first(&op->parked, &list->ops) ? NULL : list_prev_entry(op, parked);
+	return list_is_first(&op->listed, &cell->ops) ? NULL : list_prev_entry(op, listed);
 }
 
-void __twheel_iters_skip(struct twheel_op_list *list, struct twheel_op *op)
+void __twheel_iters_skip(struct twheel_cell *cell, struct twheel_op *op)
 {
 	struct twheel_op_iter *iter;
 
-	lockdep_assert_held(&list->lock);
-	list_for_each_entry(iter, &list->iters, entry) {
+	lockdep_assert_held(&cell->lock);
+	list_for_each_entry(iter, &cell->iters, entry) {
 		if (iter->next == op)
-			iter->next = iter->last == op ? NULL : op_after(list, op);
+			iter->next = iter->last == op ? NULL : op_after(cell, op);
 		if (iter->last == op)
-			iter->last = op_before(list, op);
+			iter->last = op_before(cell, op);
 	}
 }
 
-static void iter_enter(struct twheel_op_iter *iter, struct twheel_op_list *list)
+static struct twheel_cell *iter_cell(const struct twheel_op_iter *iter)
 {
-	lockdep_assert_held(&list->lock);
-	list_add(&iter->entry, &list->iters);
-	iter->next = list_first_entry_or_null(&list->ops, struct twheel_op, parked);
-	iter->last = iter->next ? list_last_entry(&list->ops, struct twheel_op, parked) : NULL;
+	return per_cpu_ptr(iter->purgatory->cells, iter->cell);
 }
 
-/* Return: the next operation of the list, with a hold, or NULL after leaving the list. */
-static struct twheel_op *iter_next_of_list(struct twheel_op_iter *iter, struct twheel_op_list *list)
+/* Return: the next operation of a list, with a reference, or NULL after leaving the list. */
+static struct twheel_op *iter_next_listed(struct twheel_op_iter *iter)
 {
+	struct twheel_cell *cell = iter_cell(iter);
 	struct twheel_op *op;
 
-	spin_lock_bh(&list->lock);
-	if (list_empty(&iter->entry))
-		iter_enter(iter, list);
+	twheel_irqs_disable();
+	spin_lock(&cell->lock);
+	if (list_empty(&iter->entry)) {
+		list_add(&iter->entry, &cell->iters);
+		iter->next = list_first_entry_or_null(&cell->ops, struct twheel_op, listed);
+		iter->last = iter->next ? list_last_entry(&cell->ops, struct twheel_op, listed) :
+					  NULL;
+	}
 	op = iter->next;
+	/* The add of one with a predicate has yet to watch its keys, under which it is found. */
+	while (op && READ_ONCE(op->state) & OP_STARTING && !iter->all)
+		op = op == iter->last ? NULL : op_after(cell, op);
 	if (op) {
-		/* It is listed, so it has the hold of a pending operation. */
-		twheel_op_hold(op);
-		iter->next = op == iter->last ? NULL : op_after(list, op);
+		/* It is on the list, so the module has a reference. */
+		twheel_op_get(op);
+		iter->next = op == iter->last ? NULL : op_after(cell, op);
 	} else {
 		list_del_init(&iter->entry);
 	}
-	spin_unlock_bh(&list->lock);
+	spin_unlock(&cell->lock);
+	twheel_irqs_enable();
+	return op;
+}
+
+/* Operations with watches */
+
+/* Take a reference to the operation of a linked watch if it is visited here. */
+static bool iter_visit(const struct twheel_op_iter *iter, const struct twheel_watch *watch)
+{
+	struct twheel_op *op = watch->op;
+	struct twheel_shard *shard;
+	bool visit;
+
+	/* The marks have none. */
+	if (!op)
+		return false;
+	shard = twheel_op_lock(op);
+	visit = twheel_timer_pending(&op->timer) && (iter->all || op->watches == watch);
+	if (visit)
+		twheel_op_get(op);
+	twheel_op_unlock(shard);
+	return visit;
+}
+
+/* Visit the watches between the marks, with their bucket locked. Return: an operation, or NULL. */
+static struct twheel_op *iter_next_watch(struct twheel_op_iter *iter,
+					 const struct twheel_key_at *at)
+{
+	struct twheel_watch *watch = iter->cursor.key_next;
+	unsigned int budget = ITER_CHUNK;
+	struct twheel_op *op = NULL;
+
+	for (; watch != &iter->end && !op && budget; watch = watch->key_next, budget--)
+		if (iter_visit(iter, watch))
+			op = watch->op;
+	twheel_key_unlink(at, &iter->cursor);
+	iter->marked = watch != &iter->end;
+	if (iter->marked)
+		twheel_key_link_before(at, &iter->cursor, watch);
+	else
+		twheel_key_unlink(at, &iter->end);
+	return op;
+}
+
+/* Link the marks around all watches of a key. */
+static void iter_mark(struct twheel_op_iter *iter, const struct twheel_key_at *at,
+		      struct twheel_watch *first)
+{
+	iter->end = (struct twheel_watch){ .key = first->key, .hash = first->hash };
+	iter->cursor = iter->end;
+	twheel_key_link(at, &iter->end);
+	twheel_key_link_before(at, &iter->cursor, first);
+	iter->marked = true;
+}
+
+/* Return: the next operation, with a reference, or NULL after a chunk or a bucket. */
+static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
+{
+	struct twheel_keys *keys = &iter->purgatory->keys;
+	struct twheel_key_walk walk = { .hash = iter->hash };
+	struct twheel_op *op = NULL;
+	struct twheel_watch *first;
+	struct twheel_key_at at;
+
+	twheel_irqs_disable();
+	if (iter->marked) {
+		at = twheel_key_lock_irqs_off(keys, iter->cursor.hash, NULL);
+		op = iter_next_watch(iter, &at);
+		twheel_key_unlock_irqs_off(&at);
+		twheel_irqs_enable();
+		return op;
+	}
+	at = twheel_keys_walk(keys, &walk);
+	first = twheel_key_after(&at, &walk, iter->has_key ? &iter->key : NULL);
+	if (first) {
+		at.hash = first->hash;
+		iter->hash = first->hash;
+		iter->key = first->key;
+		iter->has_key = true;
+		if (!twheel_watch_is_only(first))
+			iter_mark(iter, &at, first);
+		else if (iter_visit(iter, first))
+			op = first->op;
+	}
+	twheel_key_unlock_irqs_off(&at);
+	twheel_irqs_enable();
+	if (!first) {
+		iter->at_end = !twheel_key_walk_next(&walk);
+		iter->hash = walk.hash;
+		iter->has_key = false;
+	}
 	return op;
 }
 
@@ -75,10 +184,10 @@ static struct twheel_op *iter_next_of_list(struct twheel_op_iter *iter, struct t
  * @iter: the iterator
  * @purgatory: the purgatory; it must stay until twheel_op_iter_end()
  *
- * An operation that is pending during the whole walk is visited once; operations that are
- * added or end meanwhile may be visited. The order is unspecified. A claim takes one step
- * for each iterator in the same part of the purgatory, so only a few should be active at a
- * time.
+ * An operation that was added before, is pending during the whole walk, and whose set of keys does
+ * not change, is visited once. Others may be visited, one whose keys change more than once. The
+ * order is unspecified. Only a few iterators should be active at a time. One that stands among the
+ * watches of a key keeps this key.
  *
  * Context: any.
  */
@@ -87,24 +196,25 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 	INIT_LIST_HEAD(&iter->entry);
 	iter->purgatory = purgatory;
 	iter->op = NULL;
-	iter->next = NULL;
-	iter->last = NULL;
-	iter->list = 0;
+	iter->cell = 0;
+	iter->hash = 0;
+	iter->has_key = false;
+	iter->marked = false;
+	iter->at_end = false;
+	iter->all = false;
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_start);
 
 static void iter_drop_op(struct twheel_op_iter *iter)
 {
 	if (iter->op)
-		twheel_op_unhold(iter->op);
+		twheel_op_put(iter->op);
 	iter->op = NULL;
 }
 
 /**
  * twheel_op_iter_next - get the next operation
  * @iter: the iterator; calls must be serialised
- *
- * Draining a purgatory waits for the iterators that stand at one of its operations.
  *
  * Context: process or softirq, with interrupts enabled. The caller may sleep between two
  * calls.
@@ -113,14 +223,15 @@ static void iter_drop_op(struct twheel_op_iter *iter)
  */
 struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 {
-	struct twheel_purgatory *purgatory = iter->purgatory;
 	struct twheel_op *op = NULL;
 
-	while (!op && iter->list < purgatory->nr_lists) {
-		op = iter_next_of_list(iter, &purgatory->list[iter->list]);
-		iter->list += !op;
+	while (!op && iter->cell < nr_cpu_ids) {
+		if (cpu_possible(iter->cell))
+			op = iter_next_listed(iter);
+		iter->cell += !op;
 	}
-	/* Last: this may be the last hold of the purgatory. */
+	while (!op && !iter->at_end)
+		op = iter_next_linked(iter);
 	iter_drop_op(iter);
 	iter->op = op;
 	return op;
@@ -135,13 +246,23 @@ EXPORT_SYMBOL_GPL(twheel_op_iter_next);
  */
 void twheel_op_iter_end(struct twheel_op_iter *iter)
 {
-	struct twheel_op_list *list;
+	struct twheel_cell *cell;
+	struct twheel_key_at at;
 
 	if (!list_empty(&iter->entry)) {
-		list = &iter->purgatory->list[iter->list];
-		spin_lock_bh(&list->lock);
+		cell = iter_cell(iter);
+		twheel_irqs_disable();
+		spin_lock(&cell->lock);
 		list_del_init(&iter->entry);
-		spin_unlock_bh(&list->lock);
+		spin_unlock(&cell->lock);
+		twheel_irqs_enable();
+	}
+	if (iter->marked) {
+		at = twheel_key_lock(&iter->purgatory->keys, iter->cursor.hash);
+		twheel_key_unlink(&at, &iter->cursor);
+		twheel_key_unlink(&at, &iter->end);
+		twheel_key_unlock(&at);
+		iter->marked = false;
 	}
 	iter_drop_op(iter);
 }
@@ -149,7 +270,7 @@ EXPORT_SYMBOL_GPL(twheel_op_iter_end);
 
 static u64 op_remaining(const struct twheel_op *op)
 {
-	u64 now = twheel_op_now(op);
+	u64 now = twheel_clock_ns(twheel_op_clock(op));
 
 	if (op->deadline == TWHEEL_NEVER)
 		return TWHEEL_NEVER;
@@ -173,28 +294,26 @@ static u64 op_remaining(const struct twheel_op *op)
 int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *progress,
 			   struct twheel_watch_spec *keys, u32 max_keys)
 {
+	struct twheel_shard *shard = twheel_op_lock_pending(op);
 	const struct twheel_watch *watch;
 	u32 i = 0;
-	int err;
 
-	spin_lock_bh(&op->lock);
-	err = twheel_op_check_pending(op);
-	if (err)
-		goto out;
+	if (IS_ERR(shard))
+		return PTR_ERR(shard);
 	progress->deadline = op->deadline;
 	progress->remaining = op_remaining(op);
 	progress->condition = op->condition;
-	progress->missing = op->missing;
+	progress->missing = op->nr_watches ? op->missing : 0;
 	progress->nr_keys = op->nr_watches;
-	for (watch = op->watches; watch && i < max_keys; watch = watch->next, i++)
+	watch = op->nr_watches ? op->watches : NULL;
+	for (; watch && i < max_keys; watch = watch->next, i++)
 		keys[i] = (struct twheel_watch_spec) {
 			.key	= watch->key,
 			.need	= watch->need,
 			.bit	= watch->bit,
 		};
-out:
-	spin_unlock_bh(&op->lock);
-	return err;
+	twheel_op_unlock_irqs(shard);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(twheel_op_get_progress);
 
@@ -212,10 +331,13 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
 
 	might_sleep();
 	twheel_op_iter_start(&iter, purgatory);
+	iter.all = true;
 	while ((op = twheel_op_iter_next(&iter))) {
 		if (flags & TWHEEL_KILLABLE && fatal_signal_pending(current))
 			break;
 		nr += !twheel_op_end(op, reason, error, value);
+		if (!(nr % ITER_SHRINK))
+			twheel_keys_ask_to_shrink(&purgatory->keys);
 		cond_resched();
 	}
 	twheel_op_iter_end(&iter);

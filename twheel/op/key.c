@@ -7,12 +7,12 @@
  * were linked, and the first of them represents the key in the table. So a key needs no allocation,
  * and it exists while it has a watch.
  *
- *	bucket	| lock, tags, nr | slot | slot | last slot |
+ *	bucket	| lock, nr, tags | slot | slot | last slot |
  *		                   |      |      '--> w5 -> w6 -> w9	a key of w5 and w6, and
  *		                   |      '---------> w4		one of w9
  *		                   '----------------> w1 -> w2 -> w3
  *
- * A bucket is half a cache line, usually the only one to fetch in order to find a key missing, to
+ * A bucket is a cache line, usually the only one to fetch in order to find a key missing, to
  * add one or to remove one. If no slot is free, a key follows those of the last slot: a link and a
  * move must not fail, and would have to if they had to allocate space. watch->key_prev is
  * circular, so that the last watch of a key is found through the first one, and through that the
@@ -25,12 +25,12 @@
  * bucket->lock protects the bucket and its watches, and keeps the operations of these from being
  * freed. CPUs with keys of their own rarely share one, and write to nothing else. Unrelated keys
  * share a bucket, so the work with the lock held is bounded: see signal.c, and TWHEEL_KEY_MOST.
- * It is taken in process and softirq context. From outer to inner:
+ * Interrupts are disabled meanwhile. From outer to inner:
  *
  *	keys->lock		moves
  *	  bucket->lock		of the older table
  *	    bucket->lock	of the next table
- *	      op->lock		never in a move
+ *	      shard->lock	never in a move
  *
  *
  * Moves
@@ -53,7 +53,7 @@
  *
  * Buckets are allocated, in segments, before the first key is moved there, and freed when the keys
  * of their segment have been moved. A look-up may hold a pointer to memory that is being freed,
- * hence RCU: its section begins before it reads the pointer to the table, with softirqs disabled.
+ * hence RCU: its section begins before it reads the pointer to the table, with interrupts disabled.
  *
  * Calls that add or end operations make the moves, some keys and buckets each, so growth depends
  * on nobody else, and they do not wait for each other. A failure to allocate is not an error: the
@@ -63,7 +63,7 @@
  *
  * Keys are not counted. A link that makes a bucket long asks for growth, and now and then an unlink
  * that makes one empty asks the table to shrink. The next call that may move keys looks at some
- * buckets: with more than two keys on average the table doubles, with less than one for eight
+ * buckets: with more than four keys on average the table doubles, with less than one for four
  * buckets it is quartered. After adds a table has 16 to 32 bytes for each key, if it has some
  * hundred.
  *
@@ -109,35 +109,11 @@
 #include "../compat.h"
 #include "key.h"
 
-static_assert(sizeof(struct twheel_key_bucket) == 32 || sizeof(spinlock_t) > sizeof(u32) ||
+static_assert(sizeof(struct twheel_key_bucket) == 64 || sizeof(spinlock_t) > sizeof(u32) ||
 	      sizeof(void *) < sizeof(u64));
 
-/*
- * A bucket with as many keys is long: four times the average of a table that should grow. One that
- * should shrink has as many buckets to a key.
- */
-#define KEYS_LONG	8U
-
-/* Tags, and a flag that is set if keys follow that of the last slot */
-#define TAG_BITS	5
-#define TAG_MASK	GENMASK(TAG_BITS - 1, 0)
-#define ALL_TAGS	(BIT(0) | BIT(TAG_BITS) | BIT(2 * TAG_BITS))
-#define KEYS_FOLLOW	BIT(TAG_BITS * TWHEEL_KEY_SLOTS)
-
-static unsigned int key_tag(u32 hash)
-{
-	return hash >> (32 - TAG_BITS);
-}
-
-static void bucket_set_slot(struct twheel_key_bucket *bucket, unsigned int i,
-			    struct twheel_watch *first)
-{
-	unsigned int shift = TAG_BITS * i;
-
-	bucket->slot[i] = first;
-	bucket->tags &= ~(TAG_MASK << shift);
-	bucket->tags |= key_tag(first->hash) << shift;
-}
+/* A bucket with as many keys is long: three times the average of a table that should grow. */
+#define KEYS_LONG	12U
 
 /* Return: the first watch of the next key behind a slot, or NULL. */
 static struct twheel_watch *key_next(const struct twheel_watch *first)
@@ -145,30 +121,50 @@ static struct twheel_watch *key_next(const struct twheel_watch *first)
 	return first->key_prev->key_next;
 }
 
-/* Return: the first watch of a key, or NULL if it is not watched. */
-struct twheel_watch *twheel_key_first(const struct twheel_key_at *at, const struct twheel_key *key)
+/* twheel_key_first() for the keys behind that of the last slot. */
+struct twheel_watch *twheel_key_following(const struct twheel_key_bucket *bucket,
+					  const struct twheel_key *key)
 {
-	const struct twheel_key_bucket *bucket = at->bucket;
-	/* The tag of the key in each slot: zero where they are equal */
-	unsigned int i, differ = bucket->tags ^ key_tag(at->hash) * ALL_TAGS;
-	struct twheel_watch *first;
+	struct twheel_watch *first = bucket->slot[TWHEEL_KEY_SLOTS - 1];
 
-	lockdep_assert_held(&bucket->lock);
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++, differ >>= TAG_BITS) {
-		if (likely(differ & TAG_MASK))
-			continue;
-		first = bucket->slot[i];
-		if (likely(first) && likely(twheel_key_equal(&first->key, key)))
-			return first;
-	}
-	if (likely(!(bucket->tags & KEYS_FOLLOW)))
-		return NULL;
-	for (first = key_next(bucket->slot[TWHEEL_KEY_SLOTS - 1]); first; first = key_next(first))
-		if (twheel_key_equal(&first->key, key))
-			break;
+	do {
+		first = key_next(first);
+	} while (first && !twheel_key_equal(&first->key, key));
 	return first;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_key_first);
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_following);
+
+/* Whether a watch comes before another one in the order of a walk. */
+static bool watch_before(u32 hash, const struct twheel_key *key, const struct twheel_watch *watch)
+{
+	u32 differ = hash ^ watch->hash;
+
+	if (differ)
+		return watch->hash & differ & -differ;
+	return key->v[0] != watch->key.v[0] ? key->v[0] < watch->key.v[0] :
+					       key->v[1] < watch->key.v[1];
+}
+
+/*
+ * Return: the first watch of the next key of a bucket in the order of a walk, or NULL. That is the
+ * one after @key, which has the hash of the walk, or without it the first one that is to be
+ * visited.
+ */
+struct twheel_watch *twheel_key_after(const struct twheel_key_at *at,
+				      const struct twheel_key_walk *walk,
+				      const struct twheel_key *key)
+{
+	struct twheel_watch *first, *found = NULL;
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
+		for (first = at->bucket->slot[i]; first; first = key_next(first))
+			if (twheel_key_walk_visits(walk, first) &&
+			    (!key || watch_before(walk->hash, key, first)) &&
+			    (!found || watch_before(first->hash, &first->key, found)))
+				found = first;
+	return found;
+}
 
 /* The size that the table should have */
 
@@ -199,12 +195,24 @@ static bool keys_should_move(struct twheel_keys *keys, u32 target)
 	nr = min(table->mask + 1, grow ? TWHEEL_KEY_SEGMENT : TWHEEL_KEY_MOST);
 	sum = table_sample(table, get_random_u32(), nr);
 	rcu_read_unlock();
-	return grow ? sum > nr * KEYS_LONG / 4 : sum < nr / KEYS_LONG;
+	return grow ? sum > nr * KEYS_LONG / 3 : sum < nr / 4;
 }
 
-static void keys_ask_to_grow(const struct twheel_key_at *at)
+static void keys_ask_to_grow(struct twheel_keys *keys, const struct twheel_key_table *table)
 {
-	WRITE_ONCE(at->keys->target, 2 * (at->table->mask + 1));
+	WRITE_ONCE(keys->target, 2 * (table->mask + 1));
+}
+
+/* Many keys have been removed in the order of a walk, which leaves the others in few buckets. */
+void twheel_keys_ask_to_shrink(struct twheel_keys *keys)
+{
+	u32 size;
+
+	rcu_read_lock();
+	size = ((struct twheel_key_table *)rcu_dereference_raw(keys->table))->mask + 1;
+	rcu_read_unlock();
+	if (size > TWHEEL_KEY_MOST && !READ_ONCE(keys->target))
+		WRITE_ONCE(keys->target, max(size / 4, TWHEEL_KEY_MOST));
 }
 
 /* Watches and buckets */
@@ -213,14 +221,13 @@ static void keys_ask_to_grow(const struct twheel_key_at *at)
 static void bucket_put(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
 		       struct twheel_watch *first)
 {
-	unsigned int i;
+	u64 free = twheel_key_slots(bucket->tags, 0);
+	unsigned int i = free ? __ffs64(free) / 8 : TWHEEL_KEY_SLOTS - 1;
 
-	for (i = 0; i < TWHEEL_KEY_SLOTS - 1 && bucket->slot[i]; i++)
-		;
 	first->key_prev->key_next = bucket->slot[i];
 	if (unlikely(bucket->slot[i]))
-		bucket->tags |= KEYS_FOLLOW;
-	bucket_set_slot(bucket, i, first);
+		bucket->tags |= TWHEEL_KEYS_FOLLOW;
+	twheel_key_set_slot(bucket, i, first, twheel_key_tag(first->hash));
 	WRITE_ONCE(bucket->nr, bucket->nr + 1);
 	if (unlikely(bucket->nr == TWHEEL_KEY_MOST))
 		atomic_inc(&keys->nr_full);
@@ -247,28 +254,33 @@ static void bucket_remove(const struct twheel_key_at *at, struct twheel_watch *w
 	struct twheel_key_bucket *bucket = at->bucket;
 	struct twheel_watch **link = bucket_link(bucket, watch), *last;
 	u32 size = at->table->mask + 1;
+	size_t i;
 
 	*link = watch->key_next;
-	if (unlikely(bucket->tags & KEYS_FOLLOW) && link != &bucket->slot[0] &&
-	    link != &bucket->slot[1]) {
+	i = link - bucket->slot;
+	if (i < TWHEEL_KEY_SLOTS - 1) {
+		twheel_key_set_slot(bucket, i, NULL, 0);
+	} else {
+		/* The last one, or a key that follows it */
 		last = bucket->slot[TWHEEL_KEY_SLOTS - 1];
-		if (last)
-			bucket_set_slot(bucket, TWHEEL_KEY_SLOTS - 1, last);
+		twheel_key_set_slot(bucket, TWHEEL_KEY_SLOTS - 1, last,
+				    last ? twheel_key_tag(last->hash) : 0);
 		if (!last || !key_next(last))
-			bucket->tags &= ~KEYS_FOLLOW;
+			bucket->tags &= ~TWHEEL_KEYS_FOLLOW;
 	}
 	if (unlikely(bucket->nr == TWHEEL_KEY_MOST))
 		atomic_dec(&at->keys->nr_full);
 	WRITE_ONCE(bucket->nr, bucket->nr - 1);
-	/* Of one in so many hashes that it is 16 times between too few keys and none. */
-	if (!bucket->nr && size > TWHEEL_KEY_MOST && !(at->hash >> 8 & (size - 1) / 128))
+	if (!bucket->nr && twheel_key_may_shrink(at))
 		WRITE_ONCE(at->keys->target, max(size / 4, TWHEEL_KEY_MOST));
 }
 
-/* Append a watch to those of its key. Its key and hash are set. */
-void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
+/* twheel_key_link() for a key with watches, or one for which there is no slot. */
+void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_table *table,
+			  struct twheel_key_bucket *bucket, struct twheel_watch *watch,
+			  struct twheel_watch *first)
 {
-	struct twheel_watch *first = twheel_key_first(at, &watch->key), *last;
+	struct twheel_watch *last;
 
 	if (first) {
 		last = first->key_prev;
@@ -279,11 +291,11 @@ void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 		return;
 	}
 	WRITE_ONCE(watch->key_prev, watch);
-	bucket_put(at->keys, at->bucket, watch);
-	if (unlikely(at->bucket->nr % KEYS_LONG == 0))
-		keys_ask_to_grow(at);
+	bucket_put(keys, bucket, watch);
+	if (unlikely(bucket->nr % KEYS_LONG == 0))
+		keys_ask_to_grow(keys, table);
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_link_slow);
 
 /* Whether a watch is the first one of its key. */
 static bool watch_is_first(const struct twheel_watch *watch)
@@ -307,26 +319,34 @@ void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch 
 	WRITE_ONCE(next->key_prev, watch);
 }
 
-void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch)
+/*
+ * twheel_key_unlink() for one of several watches, of several keys, or of a bucket that asks to
+ * shrink.
+ */
+void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_table *table,
+			    struct twheel_key_bucket *bucket, struct twheel_watch *watch)
 {
+	struct twheel_key_at at = {
+		.keys = keys, .table = table, .bucket = bucket, .hash = watch->hash,
+	};
 	struct twheel_watch *prev = watch->key_prev, *next = watch->key_next;
 
-	lockdep_assert_held(&at->bucket->lock);
+	lockdep_assert_held(&at.bucket->lock);
 	if (likely(twheel_watch_is_only(watch))) {
-		bucket_remove(at, watch);
+		bucket_remove(&at, watch);
 	} else if (watch_is_first(watch)) {
-		*bucket_link(at->bucket, watch) = next;
+		*bucket_link(at.bucket, watch) = next;
 		WRITE_ONCE(next->key_prev, prev);
 	} else {
 		prev->key_next = next;
 		/* The next one may be another key. */
 		if (!next || next->key_prev != watch)
-			next = twheel_key_first(at, &watch->key);
+			next = twheel_key_first(&at, &watch->key);
 		WRITE_ONCE(next->key_prev, prev);
 	}
 	WRITE_ONCE(watch->key_prev, NULL);
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink);
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink_slow);
 
 /* Moves */
 
@@ -338,6 +358,7 @@ static unsigned int bucket_move(struct twheel_keys *keys, struct twheel_key_tabl
 	struct twheel_watch *first, *next;
 	unsigned int slot, cost = 1;
 
+	twheel_irqs_disable();
 	spin_lock(&from->lock);
 	for (slot = 0; slot < TWHEEL_KEY_SLOTS; slot++) {
 		for (first = from->slot[slot]; first; first = next) {
@@ -353,6 +374,7 @@ static unsigned int bucket_move(struct twheel_keys *keys, struct twheel_key_tabl
 		atomic_dec(&keys->nr_full);
 	WRITE_ONCE(from->nr, TWHEEL_KEY_MOVED);
 	spin_unlock(&from->lock);
+	twheel_irqs_enable();
 	return cost;
 }
 
@@ -423,12 +445,12 @@ static void keys_move_chunk(struct twheel_keys *keys)
 			continue;
 		i = (table->moved - 1) / TWHEEL_KEY_SEGMENT;
 		bucket = table->segment[i];
-		/* Pairs with the smp_rmb() in twheel_key_lock_nobh(). */
+		/* Pairs with the smp_rmb() in twheel_key_lock_irqs_off(). */
 		smp_store_release(&table->segment[i], NULL);
 		kfree_rcu(bucket, rcu);
 		if (table->moved <= table->mask)
 			continue;
-		/* The next table takes its place. Pairs with twheel_key_lock_nobh(). */
+		/* The next table takes its place. Pairs with twheel_key_lock_irqs_off(). */
 		smp_store_release(&keys->table, table->next);
 		kfree_rcu(table, rcu);
 		break;
@@ -497,7 +519,7 @@ static bool key_is_refused(struct twheel_keys *keys, const struct twheel_watch *
 	bool refused = at.bucket->nr >= TWHEEL_KEY_MOST && !twheel_key_first(&at, &watch->key);
 
 	if (refused)
-		keys_ask_to_grow(&at);
+		keys_ask_to_grow(keys, at.table);
 	twheel_key_unlock(&at);
 	return refused;
 }
@@ -554,6 +576,10 @@ int twheel_keys_init(struct twheel_keys *keys, bool account)
 	struct keys_need need = { .mask = TWHEEL_KEY_MOST - 1 };
 
 	get_random_bytes(&keys->secret, sizeof(keys->secret));
+	keys->state[0] = SIPHASH_CONST_0 ^ keys->secret.key[0];
+	keys->state[1] = SIPHASH_CONST_1 ^ keys->secret.key[1];
+	keys->state[2] = SIPHASH_CONST_2 ^ keys->secret.key[0];
+	keys->state[3] = SIPHASH_CONST_3 ^ keys->secret.key[1];
 	spin_lock_init(&keys->lock);
 	keys->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	need.size = struct_size(keys->table, segment, 1);

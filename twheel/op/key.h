@@ -4,9 +4,13 @@
 #define _TWHEEL_OP_KEY_H
 
 #include <linux/atomic.h>
-#include <linux/bottom_half.h>
+#include <linux/bitops.h>
+#include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
+#include <linux/irqflags.h>
+#include <linux/kconfig.h>
+#include <linux/lockdep.h>
 #include <linux/prefetch.h>
 #include <linux/rcupdate.h>
 #include <linux/siphash.h>
@@ -16,25 +20,25 @@
 
 struct mem_cgroup;
 
-#define TWHEEL_KEY_SLOTS	3	/* of a bucket */
+#define TWHEEL_KEY_SLOTS	6	/* of a bucket */
 
 /*
  * The bound of all work with a lock held, and so the maximum number of keys of a bucket, beyond
- * which new keys are refused. Also the number of buckets of the smallest table. With two keys on
- * average, the probability of 33 in a bucket is 10^-28.
+ * which new keys are refused. Also the number of buckets of the smallest table. With four keys on
+ * average, the probability of 33 in a bucket is 10^-19.
  */
 #define TWHEEL_KEY_MOST		32U
 
 /* Number of buckets that are allocated and freed at once, in larger tables */
-#define TWHEEL_KEY_SEGMENT	256U
+#define TWHEEL_KEY_SEGMENT	128U
 
 #define TWHEEL_KEY_MOVED	U16_MAX
 
-/* Some keys, in half a cache line; more with debugging of locks and on PREEMPT_RT */
+/* Some keys, in a cache line; more with debugging of locks and on PREEMPT_RT */
 struct twheel_key_bucket {
-	spinlock_t		lock;	/* of all of this and the watches; outside of an op's */
-	u16			tags;	/* part of the hash of the first key of each slot */
+	spinlock_t		lock;	/* of all of this and the watches; outside of a shard's */
 	u16			nr;	/* of keys, or MOVED; a hint without @lock */
+	u64			tags;	/* a byte of the hash of the first key of each slot */
 	union {
 		struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];	/* first watches of keys */
 		struct rcu_head		rcu;	/* late look-ups use the lock and @nr only */
@@ -55,7 +59,8 @@ struct twheel_keys {
 	struct twheel_key_table		*table;		/* first one of up to two; under @lock */
 	u32				target;		/* wanted number of buckets, or 0; a hint */
 	atomic_t			nr_full;	/* buckets with at least TWHEEL_KEY_MOST */
-	siphash_key_t			secret;		/* random; immutable */
+	siphash_key_t			secret;		/* random; immutable, as the next one */
+	u64				state[4];	/* of SipHash with the secret */
 	struct mem_cgroup		*memcg;		/* charged for buckets; immutable */
 	spinlock_t			lock ____cacheline_aligned_in_smp;	/* for moves */
 };
@@ -95,8 +100,24 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
 static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
 {
 #ifdef CONFIG_64BIT
-	return hsiphash_4u32(key->v[0], key->v[0] >> 32, key->v[1], key->v[1] >> 32,
-			     (const hsiphash_key_t *)&keys->secret);
+	/* hsiphash_4u32(), inlined: 20 instructions less, and registers that need not be saved. */
+	u64 v0 = keys->state[0], v1 = keys->state[1], v2 = keys->state[2], v3 = keys->state[3];
+	u64 length = (u64)sizeof(*key) << 56;
+
+	v3 ^= key->v[0];
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	v0 ^= key->v[0];
+	v3 ^= key->v[1];
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	v0 ^= key->v[1];
+	v3 ^= length;
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	v0 ^= length;
+	v2 ^= 0xff;
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	return v0 ^ v1 ^ v2 ^ v3;
 #else
 	return siphash_2u64(key->v[0], key->v[1], &keys->secret);
 #endif
@@ -125,15 +146,39 @@ static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash
 }
 
 /*
- * Lock the bucket of a key; softirqs or interrupts are disabled until it is unlocked, which is also
- * a read-side section of RCU. With @mask, set the bits of the masks of all tables that were looked
- * at: the bucket has all keys with the same hash in these bits. Return: the position of the key.
+ * Disable interrupts, for some locks, and for a read-side section of RCU. On PREEMPT_RT, the locks
+ * sleep, and only the latter is needed. Interrupts are enabled before.
+ */
+static __always_inline void twheel_irqs_disable(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		rcu_read_lock();
+	} else {
+		lockdep_assert_irqs_enabled();
+		local_irq_disable();
+	}
+}
+
+static __always_inline void twheel_irqs_enable(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		rcu_read_unlock();
+	else
+		local_irq_enable();
+}
+
+/*
+ * Lock the bucket of a key, with interrupts disabled. With @mask, set the bits of the masks of all
+ * tables that were looked at: the bucket has all keys with the same hash in these bits. Return: the
+ * position of the key.
  */
 static __always_inline struct twheel_key_at
-twheel_key_lock_nobh(struct twheel_keys *keys, u32 hash, u32 *mask)
+twheel_key_lock_irqs_off(struct twheel_keys *keys, u32 hash, u32 *mask)
 {
-	struct twheel_key_at at = { .keys = keys, .hash = hash };
+	struct twheel_key_at at;
 
+	at.keys = keys;
+	at.hash = hash;
 	/* Pairs with the release in keys_move_chunk(). */
 	at.table = rcu_dereference_raw(keys->table);
 	for (;;) {
@@ -158,21 +203,29 @@ twheel_key_lock_nobh(struct twheel_keys *keys, u32 hash, u32 *mask)
 /* Lock the bucket of a key. Return: the position of the key, for twheel_key_unlock(). */
 static __always_inline struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
 {
-	local_bh_disable();
-	return twheel_key_lock_nobh(keys, hash, NULL);
+	twheel_irqs_disable();
+	return twheel_key_lock_irqs_off(keys, hash, NULL);
+}
+
+static inline void twheel_key_unlock_irqs_off(const struct twheel_key_at *at)
+{
+	__acquire(&at->bucket->lock);
+	spin_unlock(&at->bucket->lock);
 }
 
 static inline void twheel_key_unlock(const struct twheel_key_at *at)
 {
-	__acquire(&at->bucket->lock);
-	spin_unlock_bh(&at->bucket->lock);
+	twheel_key_unlock_irqs_off(at);
+	twheel_irqs_enable();
 }
 
-/* Unlock the bucket, and leave softirqs or interrupts disabled. */
-static inline void twheel_key_unlock_nobh(const struct twheel_key_at *at)
+/*
+ * Whether a bucket that becomes empty is one that asks the table to shrink: of one in so many
+ * hashes that it is 16 times between too few keys and none.
+ */
+static inline bool twheel_key_may_shrink(const struct twheel_key_at *at)
 {
-	__acquire(&at->bucket->lock);
-	spin_unlock(&at->bucket->lock);
+	return at->table->mask >= TWHEEL_KEY_MOST && !(at->hash >> 8 & at->table->mask / 128);
 }
 
 /* Position of a walk over all keys, which begins with zeros; see key.c for the order */
@@ -181,12 +234,12 @@ struct twheel_key_walk {
 	u32	mask;	/* the locked bucket has the hashes that are equal in these bits */
 };
 
-/* Lock the next bucket of a walk, with softirqs or interrupts disabled. */
+/* Lock the next bucket of a walk, with interrupts disabled. */
 static inline struct twheel_key_at twheel_keys_walk(struct twheel_keys *keys,
 						    struct twheel_key_walk *walk)
 {
 	walk->mask = 0;
-	return twheel_key_lock_nobh(keys, walk->hash, &walk->mask);
+	return twheel_key_lock_irqs_off(keys, walk->hash, &walk->mask);
 }
 
 /* Whether a watch of the locked bucket is to be visited now, and not earlier or later. */
@@ -211,13 +264,110 @@ static inline bool twheel_key_walk_next(struct twheel_key_walk *walk)
 	return bit;
 }
 
-struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
+/* The tags of all slots; of a slot without a key it is 0. */
+#define TWHEEL_TAGS(tag)	((tag) * 0x010101010101ULL)
+/* Set in the tags if keys follow that of the last slot */
+#define TWHEEL_KEYS_FOLLOW	BIT_ULL(8 * TWHEEL_KEY_SLOTS)
+
+static inline u64 twheel_key_tag(u32 hash)
+{
+	return hash >> 25 | 0x80;
+}
+
+/* Return: the highest bit of the byte of each slot with a tag. */
+static __always_inline u64 twheel_key_slots(u64 tags, u64 tag)
+{
+	u64 differ = tags ^ TWHEEL_TAGS(tag);
+
+	return ~(((differ & TWHEEL_TAGS(0x7f)) + TWHEEL_TAGS(0x7f)) | differ) & TWHEEL_TAGS(0x80);
+}
+
+static __always_inline void twheel_key_set_slot(struct twheel_key_bucket *bucket, unsigned int i,
+						struct twheel_watch *first, u64 tag)
+{
+	bucket->slot[i] = first;
+	((u8 *)&bucket->tags)[IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 7 - i : i] = tag;
+}
+
+struct twheel_watch *twheel_key_following(const struct twheel_key_bucket *bucket,
+					  const struct twheel_key *key);
+void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_table *table,
+			  struct twheel_key_bucket *bucket, struct twheel_watch *watch,
+			  struct twheel_watch *first);
+void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_table *table,
+			    struct twheel_key_bucket *bucket, struct twheel_watch *watch);
+
+/*
+ * The frequent cases of the following functions are inlined, with the position in registers: a key
+ * in a slot, a new one for which there is a slot, and the only watch of one in the first four
+ * slots.
+ */
+
+/* Return: the first watch of a key, or NULL if it is not watched. */
+static __always_inline struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
+							     const struct twheel_key *key)
+{
+	const struct twheel_key_bucket *bucket = at->bucket;
+	u64 slots = twheel_key_slots(bucket->tags, twheel_key_tag(at->hash));
+	struct twheel_watch *first;
+
+	lockdep_assert_held(&bucket->lock);
+	for (; slots; slots &= slots - 1) {
+		first = bucket->slot[__ffs64(slots) / 8];
+		if (likely(twheel_key_equal(&first->key, key)))
+			return first;
+	}
+	if (likely(!(bucket->tags & TWHEEL_KEYS_FOLLOW)))
+		return NULL;
+	return twheel_key_following(bucket, key);
+}
+
+/* Append a watch to those of its key. Its key and hash are set. */
+static __always_inline void twheel_key_link(const struct twheel_key_at *at,
+					    struct twheel_watch *watch)
+{
+	struct twheel_watch *first = twheel_key_first(at, &watch->key);
+	struct twheel_key_bucket *bucket = at->bucket;
+	u64 free = twheel_key_slots(bucket->tags, 0);
+
+	if (unlikely(first || !free || bucket->tags & TWHEEL_KEYS_FOLLOW)) {
+		twheel_key_link_slow(at->keys, at->table, bucket, watch, first);
+		return;
+	}
+	watch->key_next = NULL;
+	WRITE_ONCE(watch->key_prev, watch);
+	twheel_key_set_slot(bucket, __ffs64(free) / 8, watch, twheel_key_tag(at->hash));
+	WRITE_ONCE(bucket->nr, bucket->nr + 1);
+}
+
+/* Remove a linked watch from its key. */
+static __always_inline void twheel_key_unlink(const struct twheel_key_at *at,
+					      struct twheel_watch *watch)
+{
+	struct twheel_key_bucket *bucket = at->bucket;
+	unsigned int i = bucket->slot[0] == watch ? 0 : bucket->slot[1] == watch ? 1 :
+			 bucket->slot[2] == watch ? 2 : 3;
+
+	lockdep_assert_held(&bucket->lock);
+	/* A bucket that becomes empty may be a reason to shrink. */
+	if (likely(bucket->slot[i] == watch && twheel_watch_is_only(watch) &&
+		   bucket->nr <= TWHEEL_KEY_SLOTS &&
+		   (bucket->nr > 1 || !twheel_key_may_shrink(at)))) {
+		twheel_key_set_slot(bucket, i, NULL, 0);
+		WRITE_ONCE(bucket->nr, bucket->nr - 1);
+		WRITE_ONCE(watch->key_prev, NULL);
+		return;
+	}
+	twheel_key_unlink_slow(at->keys, at->table, bucket, watch);
+}
+
+struct twheel_watch *twheel_key_after(const struct twheel_key_at *at,
+				      const struct twheel_key_walk *walk,
 				      const struct twheel_key *key);
-void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch);
 void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
 			    struct twheel_watch *next);
-void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch);
 
+void twheel_keys_ask_to_shrink(struct twheel_keys *keys);
 bool __twheel_keys_move(struct twheel_keys *keys, bool may_sleep);
 int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr,
 			bool may_sleep);

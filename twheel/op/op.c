@@ -1,78 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations: the life of an operation, its condition, its callbacks.
+ * Operations: the life of an operation, and its callback.
  *
  *
  * Overview
  * --------
  *
  * An operation is added to a purgatory (op_add.c), may watch keys (op_watch.c, signal.c) and
- * has a deadline (op_deadline.c). Its life is one state word, op->state:
+ * has a deadline (op_deadline.c):
  *
- *	NEW -----> PENDING -----> ENDED -----> UNLINKED -----> DONE
- *	     park          claim        unlink         callback
+ *	NEW -----> PENDING -----> ENDED -----> DONE
+ *	     add           claim        callback
  *
- * Each state is entered at most once. Every end has the same three steps:
+ * It is pending if and only if its timer is. The lock of the shard protects the timer and with it
+ * the operation, and who takes the timer off the wheel has ended it: there is exactly one.
  *
- *   claim	twheel_op_claim(), with op->lock held: PENDING to ENDED. Exactly one caller
- *		succeeds; the others fail with -EALREADY. Removes the operation from the list of
- *		its purgatory, uncharges it, records the result, and takes ownership if the
- *		operation has no owner.
- *   unlink	twheel_op_unlink(), by the caller that claimed it, with no lock held: cancels the
- *		timer and unlinks the watches.
- *   callback	twheel_op_callback(), by the owner, with no lock held: calls ->ended(), drops
- *		ownership and the first hold.
+ *   claim	A caller that ends an operation removes its timer, with the shard locked. The reaper
+ *		has claimed an operation when it has popped the timer; its state is set a little
+ *		later, by the function of the timer. Others find that the timer is not pending, and
+ *		fail with -EALREADY.
+ *   unlink	The claimant removes the watches from their keys, or the operation from the list of
+ *		those without watches, and records the result.
+ *   callback	With no lock held it calls ->ended(), drops the reference of the module and returns
+ *		the unit of quota.
  *
- * twheel_op_finish() is unlink and callback. A signal, a predicate that returns true,
- * complete, cancel, expiry and drain all end in these steps. UNLINKED is skipped if the
- * caller of the claim became the owner.
- *
- *
- * Ownership
- * ---------
- *
- * Callbacks of the consumer for one operation run one at a time, by the thread that set
- * OP_OWNED, with no lock held. Another thread that finds OP_OWNED set does not wait. It sets
- * OP_RECHECK to have the predicate run once more, or OP_HANDED_OVER and then UNLINKED to have
- * the callback run. The owner of a pending operation clears OP_OWNED only with op->lock held
- * and after checking for both, so no request is lost:
- *
- *	owner (twheel_op_serve)            another thread
- *	-----------------------            --------------
- *	lock; clear RECHECK; unlock
- *	run the predicate                  lock; OWNED: set RECHECK (or UNLINKED); unlock
- *	lock; RECHECK (or UNLINKED) set:
- *	  repeat (or run the callback)
- *	else clear OWNED; unlock
- *	                                   lock; not OWNED: set OWNED; unlock; serve
- *
- * If the owner finds the state ENDED, the claimant has not finished unlinking. The owner
- * clears OP_OWNED, and the claimant becomes the owner in twheel_op_unlink().
- *
- * The owner of an ended and unlinked operation is the only thread that changes its state, so it
- * sets OP_TIMER_HOLD and enters DONE without op->lock.
- *
- * A thread that failed to take a lock of the operation and went away would lose the check that it
- * had wanted. Threads that waited for such a lock, or ran callbacks with it held, would deadlock
- * with the locks of the callbacks. Here only calls that are documented to wait (cancel_sync,
- * drain) wait for another thread, and callbacks run without locks.
- *
- * A thread that makes the predicate true and then calls twheel_op_try_complete() does both
- * before or both after the owner tests OP_RECHECK. Before: the owner runs the predicate
- * after that, and op->lock orders the change before it. After: the owner runs it once more.
- * See op_add.c for a thread that looks up the operation by its key instead.
+ * A signal, a predicate that returns true, complete, cancel, expiry and drain all end in these
+ * steps. An operation without a deadline is on the list of its shard for timers that never expire.
  *
  *
- * References
- * ----------
+ * Where operations are found
+ * --------------------------
  *
- * The reference of twheel_op_init() belongs to the consumer. The module has one while
- * op->holds is not zero. Holds are kept from park until DONE, while the timer is armed or
- * its function runs, during an add, for the operations that a signal collected, and by an
- * iterator. A hold of the timer may be dropped together with the first one (OP_TIMER_HOLD). The
- * last hold drops the reference and then a hold of the list, and the last hold of a list drops one
- * of the purgatory. So the end of a purgatory waits for all of these, and no callback runs after
- * it.
+ * A purgatory has no list of its operations. The table of keys refers to those with watches. Those
+ * without are on the list of a cell of the purgatory, one for each CPU, in memory that they do not
+ * use for watches. The lock of a bucket, or of a cell, is held while an operation becomes pending
+ * under its first key, or on the list:
+ *
+ *	adding CPU                        CPU that drains
+ *	----------                        ---------------
+ *	lock bucket (or cell)             close the quota of all cells
+ *	take a unit of quota, or fail     for each bucket and cell:
+ *	link                                lock; end the operations; unlock
+ *	lock shard, arm, unlock           wait until all units are back
+ *	unlock bucket
+ *
+ * The CPU that locks the bucket last sees the stores of the other: the add finds the quota closed,
+ * or the drain finds the operation.
+ *
+ *
+ * References and units
+ * --------------------
+ *
+ * The reference of twheel_op_init() belongs to the consumer. The module has one from the add until
+ * the callback has returned. Others are taken while the operation is pending or linked, with its
+ * shard or a bucket locked: by a signal that has to run a predicate, and by an iterator. A thread
+ * that has a reference and reads 1 is alone, since nobody takes one without having one, and does
+ * without atomic operations. Operations with @looked_up are excepted.
+ *
+ * An operation has a unit of the quota of its purgatory as long as the module has its reference. So
+ * the purgatory exists while the module uses it on behalf of an operation, and the drain, which
+ * waits for all units, has waited for all callbacks. Calls that use the purgatory for longer than
+ * that hold it (twheel_purgatory_hold()).
+ *
+ *
+ * Results
+ * -------
+ *
+ * Value and time of the end are where the first watch had its neighbours, or the operation its
+ * list: the claimant writes them after the unlink, and they stay until the release. The set of
+ * satisfied keys is computed when it is asked for.
  *
  *
  * Locking
@@ -80,14 +76,22 @@
  *
  * From outer to inner; none of them is held during a callback:
  *
- *	bucket->lock	linked watches, to signal and to link; inside of keys->lock (key.c)
- *	  op->lock	state and owner until the end, deadline, missing, watches, nr_watches,
- *			result
- *	    list->lock	(purgatory.h)
- *	    shard->lock	in the calls of the timer (shard.h)
+ *	keys->lock		(key.c)
+ *	  bucket->lock		linked watches, to signal and to link
+ *	  cell->lock		operations without watches
+ *	    shard->lock		of the timer: whether it is pending; while it is, also state,
+ *				watches, nr_watches, missing, need, deadline. The claimant
+ *				inherits them.
+ *	      purgatory->lock	(purgatory.h)
  *
- * The locks of this layer are taken in process and softirq context only, and so are all calls on
- * operations except init, get, put and result. On PREEMPT_RT they are sleeping locks.
+ * An owner of the predicate (predicate.c) and the claimant change the state with the shard locked,
+ * too. Interrupts are disabled with the first of these locks, since shard->lock is taken in
+ * interrupts; on PREEMPT_RT they are sleeping locks. Calls on operations, except init, get, put and
+ * result, are made with interrupts enabled, in process or softirq context.
+ *
+ * A deadline on a wheel of its own may outlive the wheel: calls on an operation that is done do not
+ * lock its shard. One that is late finds that the timer is not pending, since the memory of a wheel
+ * is freed after a grace period, and disabled interrupts are a read-side section of RCU.
  */
 #include <linux/bug.h>
 #include <linux/build_bug.h>
@@ -97,23 +101,18 @@
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
-#include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/wait_bit.h>
 #include <trace/events/twheel.h>
 
-#include "../core/callback.h"
-#include "../core/timer.h"
-#include "op.h"
-#include "purgatory.h"
-#include "stack.h"
+#include "end.h"
 
-/* Two cache lines, and one for a watch, unless debugging makes locks larger. */
-static_assert(sizeof(struct twheel_op) <= 128 || sizeof(spinlock_t) > sizeof(u32));
+/* Unless debugging makes locks larger. */
+static_assert(sizeof(struct twheel_op) <= 96);
 static_assert(sizeof(struct twheel_watch) <= 56);
 
-/* Number of keys whose buckets are prefetched at the end of an operation. */
-#define PREFETCH_KEYS	4U
+/* Deferred callbacks that the reaper runs at a time */
+#define DEFERRED_CHUNK	32
 
 /**
  * twheel_op_init - initialise an operation
@@ -127,28 +126,14 @@ static_assert(sizeof(struct twheel_watch) <= 56);
  */
 void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops)
 {
-	/*
-	 * Member by member, since memset() is a call, and since the reference count may be valid in
-	 * the memory of an earlier operation.
-	 */
-	op->timer = (struct twheel_timer) {};
-	op->purgatory = NULL;
+	/* The rest is initialised by the add, which is not needed to read the state. */
+	op->timer.shard_flags = 0;
+	op->timer.node.entry.pprev = NULL;
 	op->ops = ops;
-	/* And @watches; it stays zero without any. */
-	op->satisfied = 0;
-	op->deadline = 0;
-	op->missing = 0;
-	refcount_set(&op->holds, 0);
-	spin_lock_init(&op->lock);
-	op->owner = 0;
 	op->state = OP_NEW;
-	op->error = 0;
-	op->list = 0;
-	op->nr_watches = 0;
-	op->condition = TWHEEL_COND_NONE;
-	op->reason = 0;
+	op->owner = 0;
 	op->awaited = false;
-	kref_init(&op->ref);
+	refcount_set(&op->ref, 1);
 }
 EXPORT_SYMBOL_GPL(twheel_op_init);
 
@@ -160,7 +145,7 @@ EXPORT_SYMBOL_GPL(twheel_op_init);
  */
 void twheel_op_get(struct twheel_op *op)
 {
-	kref_get(&op->ref);
+	refcount_inc(&op->ref);
 }
 EXPORT_SYMBOL_GPL(twheel_op_get);
 
@@ -170,15 +155,18 @@ static noinline void op_leak(struct twheel_op *op)
 	WARN_ONCE(1, "twheel: surplus put of a pending operation, leaked; its callback is %ps\n",
 		  op->ops->ended);
 	/* The puts that follow must not release it either. */
-	refcount_set(&op->ref.refcount, INT_MAX / 2);
+	refcount_set(&op->ref, INT_MAX / 2);
 }
 
 /* Drop a reference. Return: true if it was the last one, and the caller has to free @op. */
 bool twheel_op_put_last(struct twheel_op *op)
 {
-	if (!refcount_dec_and_test(&op->ref.refcount))
+	enum twheel_op_state state;
+
+	if (!refcount_dec_and_test(&op->ref))
 		return false;
-	if (likely(!refcount_read(&op->holds)))
+	state = twheel_op_state(op);
+	if (likely(state == OP_DONE || state == OP_NEW))
 		return true;
 	op_leak(op);
 	return false;
@@ -197,251 +185,52 @@ void twheel_op_put(struct twheel_op *op)
 }
 EXPORT_SYMBOL_GPL(twheel_op_put);
 
-static void op_set_state(struct twheel_op *op, enum twheel_op_state state)
+struct twheel_shard *twheel_op_lock_pending(struct twheel_op *op)
 {
-	lockdep_assert_held(&op->lock);
-	WARN_ON_ONCE(twheel_op_state(op) != state - 1);
-	WRITE_ONCE(op->state, (op->state & ~OP_STATE) | state);
-}
+	struct twheel_shard *shard;
+	int err;
 
-/* Return: true if the caller became the owner. */
-static bool op_own(struct twheel_op *op)
-{
-	lockdep_assert_held(&op->lock);
-	if (op->state & OP_OWNED)
-		return false;
-	WRITE_ONCE(op->state, op->state | OP_OWNED);
-	WRITE_ONCE(op->owner, current->pid);
-	return true;
-}
-
-static void op_disown(struct twheel_op *op)
-{
-	lockdep_assert_held(&op->lock);
-	WARN_ON_ONCE(!(op->state & OP_OWNED));
-	WRITE_ONCE(op->owner, 0);
-	WRITE_ONCE(op->state, op->state & ~OP_OWNED);
-}
-
-/*
- * The condition
- *
- * @missing is the number of keys yet to be satisfied, or for TWHEEL_COND_SUM the missing
- * amount. The operation completes when a signal brings it to zero. For TWHEEL_COND_ALL it
- * grows and shrinks with the watches. A predicate does not use it.
- */
-
-/* Account for @nr further watches. */
-void twheel_op_condition_attach(struct twheel_op *op, u32 nr)
-{
-	lockdep_assert_held(&op->lock);
-	if (op->condition == TWHEEL_COND_ALL)
-		op->missing += nr;
-}
-
-/*
- * Account for a watch that is about to be detached. Return: 0, or -EINVAL if the condition
- * could not hold without it.
- */
-int twheel_op_condition_detach(struct twheel_op *op, const struct twheel_watch *watch)
-{
-	const struct twheel_watch *other;
-	u64 missing = op->missing;
-	u32 unsatisfied = 0;
-
-	lockdep_assert_held(&op->lock);
-	if (twheel_op_has_predicate(op))
-		return 0;
-	for (other = op->watches; other; other = other->next)
-		unsatisfied += other != watch && other->need;
-	if (op->condition == TWHEEL_COND_ALL)
-		missing = unsatisfied;
-	if (op->condition == TWHEEL_COND_QUORUM)
-		missing += !watch->need;
-	if (op->nr_watches == 1 ||
-	    (twheel_op_counts_signals(op->condition) && missing > unsatisfied))
-		return -EINVAL;
-	op->missing = missing;
-	return 0;
-}
-
-/*
- * Count a signal, with the lock of the watch's bucket held. Return: true if it completes the
- * operation, which the caller has to claim.
- */
-bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount)
-{
-	u64 counts = amount;
-
-	lockdep_assert_held(&op->lock);
-	if (op->condition != TWHEEL_COND_SUM) {
-		counts = watch->need == 1;
-		watch->need -= !!watch->need;
-	}
-	op->missing -= min(counts, op->missing);
-	trace_twheel_op_signal(op, &watch->key);
-	return !op->missing;
+	twheel_irqs_disable();
+	shard = twheel_op_lock(op);
+	err = shard ? twheel_op_check_pending(op) : twheel_op_not_locked(op);
+	if (likely(!err))
+		return shard;
+	if (shard)
+		twheel_op_unlock(shard);
+	twheel_irqs_enable();
+	return ERR_PTR(err);
 }
 
 /* The end: claim, unlink, callback */
 
-/* The next node and the pointer to the timer's own one. */
-static inline void prefetch_timer(const struct hlist_node *entry)
-{
-	/* Without the lock of the shard: a stale pointer costs a cache miss. */
-	const struct hlist_node at = data_race(*entry);
-
-	prefetchw(at.next);
-	prefetchw(at.pprev);
-}
-
-static inline void prefetch_neighbours(const struct list_head *entry)
-{
-	/* Without the lock of the list: a stale pointer costs a cache miss. */
-	const struct list_head at = data_race(*entry);
-
-	prefetchw(at.next);
-	prefetchw(at.prev);
-}
-
-/*
- * Prefetch the lines that the end of an operation touches: its neighbours on the wheel and
- * in its list, and the buckets of its first linked keys; a signal has unlinked its own. With a
- * million operations none of them is cached, and these misses in sequence dominate the cost of an
- * end. Only a few keys, since a signal does this for each operation of a chunk with the lock of a
- * bucket held.
- */
-static __always_inline void op_prefetch(const struct twheel_op *op)
-{
-	const struct twheel_watch *watch;
-	unsigned int nr = PREFETCH_KEYS;
-
-	prefetch_timer(&op->timer.node.entry);
-	prefetch_neighbours(&op->parked);
-	for (watch = op->watches; watch && nr--; watch = watch->next)
-		if (twheel_watch_is_linked(watch))
-			twheel_keys_prefetch(&op->purgatory->keys, watch->hash);
-}
-
-/* PENDING to ENDED. The caller becomes the owner, unless another thread is. */
-static __always_inline void op_set_ended(struct twheel_op *op)
-{
-	u16 state = op->state ^ OP_PENDING ^ OP_ENDED;
-
-	lockdep_assert_held(&op->lock);
-	if (unlikely(state & OP_OWNED)) {
-		WRITE_ONCE(op->state, state | OP_HANDED_OVER);
-		return;
-	}
-	WRITE_ONCE(op->state, state | OP_OWNED);
-	WRITE_ONCE(op->owner, current->pid);
-}
-
-static __always_inline bool op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
-				     u64 value)
-{
-	struct twheel_op_list *list;
-
-	lockdep_assert_held(&op->lock);
-	if (twheel_op_state(op) != OP_PENDING)
-		return false;
-
-	op_prefetch(op);
-	op_set_ended(op);
-	list = twheel_op_to_list(op);
-	spin_lock(&list->lock);
-	twheel_iters_skip(list, op);
-	/* Not list_del(): the memory is that of @value and @time from now on. */
-	__list_del_entry(&op->parked);
-	list->watches -= op->nr_watches;
-	list->ended[reason]++;
-	twheel_purgatory_uncharge(op->purgatory, list);
-	spin_unlock(&list->lock);
-
-	op->reason = reason;
-	op->error = error;
-	op->value = value;
-	op->time = twheel_op_now(op);
-	twheel_purgatory_uncharge_watches(op->purgatory, op->nr_watches);
-	trace_twheel_op_end(op);
-	return true;
-}
-
 /*
  * Return: true if this call ended the operation. The caller then drops its locks and calls
- * twheel_op_finish(), or twheel_op_unlink() and twheel_op_callback().
+ * twheel_op_unlink(), twheel_op_record() and twheel_op_callback().
  */
-bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
+bool twheel_op_claim(struct twheel_shard *shard, struct twheel_op *op)
 {
-	return op_claim(op, reason, error, value);
+	return op_claim(shard, op);
 }
 
-static noinline void op_unlink_keys(struct twheel_op *op)
+/* Remove an operation without watches from the list of its cell. */
+noinline void twheel_op_unlist(struct twheel_op *op)
 {
-	struct twheel_keys *keys = &op->purgatory->keys;
-	struct twheel_watch *watch, *next;
-	struct twheel_key_at at;
-	u64 satisfied = 0;
+	struct twheel_cell *cell = per_cpu_ptr(op->purgatory->cells, op->cell);
 
-	/* Without op->lock: watches are not attached, linked or signalled after the claim. */
-	for (watch = op->watches; watch; watch = next) {
-		next = watch->next;
-		if (!watch->need)
-			satisfied |= BIT_ULL(watch->bit);
-		if (!twheel_watch_is_linked(watch))
-			continue;
-		at = twheel_key_lock(keys, watch->hash);
-		twheel_key_unlink(&at, watch);
-		twheel_key_unlock(&at);
-	}
-	/* The lines of the watches are at hand here, not when the result is read. */
-	op->satisfied = satisfied;
-	twheel_keys_move(keys);
+	spin_lock(&cell->lock);
+	twheel_iters_skip(cell, op);
+	list_del(&op->listed);
+	spin_unlock(&cell->lock);
 }
 
-/* Another thread was the owner at the claim. Return: true if the caller became the owner. */
-static bool op_hand_over(struct twheel_op *op)
+void twheel_op_unlink(struct twheel_op *op)
 {
-	bool owned;
-
-	spin_lock_bh(&op->lock);
-	op_set_state(op, OP_UNLINKED);
-	owned = op_own(op);
-	spin_unlock_bh(&op->lock);
-	return owned;
+	op_unlink(op);
 }
 
-/* The common parts of an end are inlined, into several callers. */
-static __always_inline bool op_unlink(struct twheel_op *op)
+void twheel_op_record(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
 {
-	/*
-	 * Nothing arms the timer after the claim, so one that does not look pending is not.
-	 * If its function is running, the function drops the hold of the timer.
-	 */
-	bool cancelled = twheel_timer_pending(&op->timer) && twheel_timer_cancel(&op->timer) >= 0;
-
-	/* Without watches, none is satisfied. */
-	if (op->watches)
-		op_unlink_keys(op);
-	/* Set by this thread, in op_set_ended(). */
-	if (likely(!(READ_ONCE(op->state) & OP_HANDED_OVER))) {
-		if (cancelled)
-			twheel_op_leave_timer_hold(op);
-		return true;
-	}
-	if (cancelled)
-		twheel_op_unhold(op);
-	return op_hand_over(op);
-}
-
-/*
- * Remove a claimed operation from its wheel and its keys, with no lock held. Return: true if
- * the caller is the owner and has to run the callback. Otherwise the owner does, and the
- * operation may be freed at once.
- */
-bool twheel_op_unlink(struct twheel_op *op)
-{
-	return op_unlink(op);
+	op_record(op, reason, error, value, twheel_clock_ns(twheel_op_clock(op)));
 }
 
 /*
@@ -449,9 +238,8 @@ bool twheel_op_unlink(struct twheel_op *op)
  *
  * A callback may end another operation, the callback of that one runs on top of it and may
  * end a third one, and so on. Consumers decide the depth, so the stack has to be protected.
- * With less than half of it left (stack.h), the callback is deferred to the reaper: the timer of an
- * unlinked operation is free, and armed to expire at once it brings the operation to a
- * thread with an empty stack.
+ * With less than half of it left (stack.h), the callback is deferred: a timer of the purgatory
+ * brings the operation to a reaper, a thread with an empty stack.
  */
 
 DEFINE_PER_CPU(unsigned int, twheel_nested);
@@ -468,201 +256,167 @@ static void op_wake(struct twheel_op *op)
 		wake_up_var(&op->state);
 }
 
-/*
- * Callbacks must not sleep, which is reported if they do, except on PREEMPT_RT, where spinlocks
- * sleep. The map is that of drain, which waits for all callbacks of the purgatory.
- */
-static inline void op_callback_begin(struct twheel_op *op, struct twheel_callback *callback,
-				     unsigned long fn)
+/* Its callback has returned, and others have references. Drop that of the module. */
+noinline void twheel_op_done(struct twheel_op *op)
 {
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		non_block_start();
-	lock_map_acquire_read(&op->purgatory->map);
-	twheel_callback_begin(callback, fn);
-}
-
-static inline void op_callback_end(struct twheel_op *op, struct twheel_callback *callback,
-				   unsigned long fn)
-{
-	twheel_callback_end(callback, fn);
-	lock_map_release(&op->purgatory->map);
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		non_block_end();
-}
-
-static __always_inline void op_call_ended(struct twheel_op *op)
-{
-	unsigned long fn = (unsigned long)op->ops->ended;
-	struct twheel_callback callback;
-	bool counted = twheel_stack_enter();
-
-	op_callback_begin(op, &callback, fn);
-	op->ops->ended(op);
-	op_callback_end(op, &callback, fn);
-	twheel_stack_leave(counted);
-}
-
-static __always_inline void op_callback_now(struct twheel_op *op)
-{
-	/* Set by the owner, which is the caller. */
-	int holds = 1 + !!(READ_ONCE(op->state) & OP_TIMER_HOLD);
-
-	WRITE_ONCE(op->owner, current->pid);
-	op_call_ended(op);
-	WARN_ON_ONCE(!(op->state & OP_OWNED));
 	WRITE_ONCE(op->owner, 0);
 	/* Pairs with the acquire in op_is_done(), which sees all accesses of the callback. */
 	smp_store_release(&op->state, OP_DONE);
 	op_wake(op);
-	trace_twheel_op_done(op);
-	twheel_op_unhold_many(op, holds);
+	twheel_op_put(op);
 }
 
-/* Run the callback at any stack depth. The caller is the owner; @op may be freed. */
-void twheel_op_callback_now(struct twheel_op *op)
+/* Run the predicate of a pending operation, which the caller owns. */
+bool twheel_op_evaluate(struct twheel_op *op, u64 *value)
 {
-	op_callback_now(op);
+	unsigned long fn = (unsigned long)op->ops->try_complete;
+	struct twheel_callback callback;
+	bool complete;
+
+	op_callback_begin(op, &callback, fn);
+	complete = op->ops->try_complete(op, value);
+	op_callback_end(op, &callback, fn);
+	trace_twheel_op_try_complete(op, complete);
+	return complete;
 }
 
-static noinline void op_defer_callback(struct twheel_op *op)
+static noinline void op_defer(struct twheel_op *op)
 {
-	spin_lock_bh(&op->lock);
-	WRITE_ONCE(op->state, op->state | OP_DEFERRED);
-	/* Still OP_OWNED; clear ->owner so that the -EDEADLK check cannot match. */
+	struct twheel_purgatory *purgatory = op->purgatory;
+	struct hlist_node *entry = &op->timer.node.entry;
+
+	/* So that the -EDEADLK check cannot match. */
 	WRITE_ONCE(op->owner, 0);
-	twheel_op_hold(op);
-	/* Cannot fail: the timer is not pending, and the wheel has no limit and is not stopped. */
-	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS) != 2);
+	entry->next = NULL;
+	twheel_irqs_disable();
+	spin_lock(&purgatory->lock);
+	if (purgatory->deferred)
+		purgatory->deferred_last->next = entry;
+	else
+		purgatory->deferred = entry;
+	purgatory->deferred_last = entry;
+	WRITE_ONCE(op->state, op->state | OP_DEFERRED);
 	/* With the lock held: the thread that takes the callback may free the operation. */
 	op_wake(op);
-	spin_unlock_bh(&op->lock);
+	spin_unlock(&purgatory->lock);
+	/* It fails if that thread has run the last callback, and the purgatory is destroyed. */
+	twheel_timer_rearm(&purgatory->deferred_timer, 0, TWHEEL_REARM_ALWAYS);
+	twheel_irqs_enable();
 }
 
-static __always_inline void op_callback(struct twheel_op *op)
+/* Not on the stack of a task, or it is deep. */
+noinline void twheel_op_callback_nested(struct twheel_op *op)
 {
-	if (likely(!twheel_stack_is_deep()))
+	if (twheel_stack_is_deep()) {
+		op_defer(op);
+	} else {
+		this_cpu_inc(twheel_nested);
 		op_callback_now(op);
-	else
-		op_defer_callback(op);
+		this_cpu_dec(twheel_nested);
+	}
 }
 
-/* Run the callback, or defer it to the reaper. The caller is the owner; @op may be freed. */
+/* Run the callback of an unlinked operation, or defer it to a reaper. @op may be freed. */
 void twheel_op_callback(struct twheel_op *op)
 {
 	op_callback(op);
 }
 
-/*
- * Return: true if the callback was deferred, and the caller has to call
- * twheel_op_callback_now(). Only one caller gets true.
- */
-bool twheel_op_take_deferred(struct twheel_op *op)
+/* Take an operation off the deferred ones: the one of a link of the list. */
+static struct twheel_op *deferred_take(struct twheel_purgatory *purgatory, struct hlist_node **link,
+				       struct hlist_node *prev)
 {
-	lockdep_assert_held(&op->lock);
-	if (!(READ_ONCE(op->state) & OP_DEFERRED))
-		return false;
+	struct hlist_node *entry = *link;
+	struct twheel_op *op = container_of(entry, struct twheel_op, timer.node.entry);
+
+	lockdep_assert_held(&purgatory->lock);
+	*link = entry->next;
+	if (purgatory->deferred_last == entry)
+		purgatory->deferred_last = prev;
 	WRITE_ONCE(op->state, op->state & ~OP_DEFERRED);
-	return true;
+	return op;
 }
 
-/* Unlink a claimed operation and run its callback, with no lock held. @op may be freed. */
-void twheel_op_finish(struct twheel_op *op)
+/* The function of the timer of deferred callbacks. */
+void twheel_op_deferred_fn(struct twheel_timer *timer)
 {
-	if (op_unlink(op))
-		op_callback(op);
+	struct twheel_purgatory *purgatory = container_of(timer, struct twheel_purgatory,
+							  deferred_timer);
+	struct twheel_op *op = NULL;
+	unsigned int budget;
+
+	/* The end of the purgatory waits for this function. */
+	for (budget = DEFERRED_CHUNK; budget; budget--) {
+		op = NULL;
+		spin_lock_irq(&purgatory->lock);
+		if (purgatory->deferred)
+			op = deferred_take(purgatory, &purgatory->deferred, NULL);
+		spin_unlock_irq(&purgatory->lock);
+		if (!op)
+			return;
+		op_callback_now(op);
+	}
+	twheel_timer_rearm(timer, 0, TWHEEL_REARM_ALWAYS);
 }
 
-/* The predicate */
-
-/* Run the predicate as the owner. Return: true if it completed the operation. */
-static bool op_evaluate(struct twheel_op *op)
+/* Run a deferred callback unless another thread does. */
+static void op_run_deferred(struct twheel_op *op)
 {
-	unsigned long fn = (unsigned long)op->ops->try_complete;
-	struct twheel_callback callback;
-	bool complete, claimed;
-	u64 value = 0;
+	struct hlist_node **link, *prev = NULL;
+	struct twheel_purgatory *purgatory;
+	bool found = false;
 
-	op_callback_begin(op, &callback, fn);
-	complete = op->ops->try_complete(op, &value);
-	op_callback_end(op, &callback, fn);
-	trace_twheel_op_try_complete(op, complete);
-	if (!complete)
-		return false;
-	spin_lock_bh(&op->lock);
-	claimed = twheel_op_claim(op, TWHEEL_REASON_COMPLETED, 0, value);
-	spin_unlock_bh(&op->lock);
-	/* The caller is the owner already. */
-	if (claimed)
-		twheel_op_unlink(op);
-	return claimed;
-}
-
-static bool op_test_clear_recheck(struct twheel_op *op)
-{
-	lockdep_assert_held(&op->lock);
-	if (twheel_op_state(op) != OP_PENDING || !(op->state & OP_RECHECK))
-		return false;
-	WRITE_ONCE(op->state, op->state & ~OP_RECHECK);
-	return true;
+	/* The purgatory of an operation that is done may have been destroyed, and be freed. */
+	twheel_irqs_disable();
+	if (READ_ONCE(op->state) & OP_DEFERRED) {
+		purgatory = op->purgatory;
+		spin_lock(&purgatory->lock);
+		for (link = &purgatory->deferred; *link; prev = *link, link = &(*link)->next) {
+			found = *link == &op->timer.node.entry;
+			if (found)
+				break;
+		}
+		if (found)
+			deferred_take(purgatory, link, prev);
+		spin_unlock(&purgatory->lock);
+	}
+	twheel_irqs_enable();
+	if (found)
+		op_callback_now(op);
 }
 
 /*
- * Serve all requests as the owner, with no lock held, and drop ownership. Without a
- * reference of the caller @op may be freed. Return: true if the predicate completed the
- * operation.
+ * The function of the timer. The reaper has taken it off the wheel, and so has ended the operation.
  */
-bool twheel_op_serve(struct twheel_op *op)
+void twheel_op_timer_fn(struct twheel_timer *timer)
 {
-	bool completed = false, unlinked;
+	struct twheel_op *op = container_of(timer, struct twheel_op, timer);
+	enum twheel_clock clock = twheel_op_clock(op);
+	bool predicate = twheel_op_has_predicate(op);
+	struct twheel_shard *shard;
+	u64 now;
 
-	spin_lock_bh(&op->lock);
-	while (op_test_clear_recheck(op)) {
-		spin_unlock_bh(&op->lock);
-		completed = op_evaluate(op);
-		spin_lock_bh(&op->lock);
+	twheel_irqs_disable();
+	if (unlikely(predicate)) {
+		/* Its owner may change the state. */
+		shard = twheel_op_lock(op);
+		op_set_ended(op);
+		twheel_op_unlock(shard);
+	} else {
+		op_set_ended(op);
 	}
-	unlinked = twheel_op_state(op) == OP_UNLINKED;
-	if (!unlinked)
-		op_disown(op);
-	spin_unlock_bh(&op->lock);
-	if (unlinked)
-		twheel_op_callback(op);
-	return completed;
+	op_unlink(op);
+	twheel_irqs_enable();
+	twheel_keys_move(&op->purgatory->keys);
+	now = twheel_clock_ns(clock);
+	if (likely(!twheel_timer_error(timer)))
+		/* The clock may have been set back since the timer expired. */
+		op_record(op, TWHEEL_REASON_EXPIRED, 0, 0, max(now, op->deadline));
+	else
+		op_record(op, TWHEEL_REASON_CANCELLED, -ECANCELED, 0, now);
+	if (likely(!predicate) || !twheel_op_leave(op))
+		op_callback_now(op);
 }
-
-/**
- * twheel_op_try_complete - run the predicate of an operation
- * @op: the operation; the caller has a reference
- *
- * If another thread is running the predicate, that thread runs it once more.
- *
- * Context: process or softirq, with interrupts enabled and without locks that its predicate
- * or its callback takes.
- * Return:
- * * %1         - the predicate completed the operation; its callback has returned, with the
- *   exceptions listed at &struct twheel_op_ops
- * * %0         - the predicate returned false, another thread runs it once more, or there is
- *   no predicate
- * * %-EALREADY - the operation has ended
- * * %-ENOENT   - it was not added
- */
-int twheel_op_try_complete(struct twheel_op *op)
-{
-	bool owned = false;
-	int err;
-
-	spin_lock_bh(&op->lock);
-	err = twheel_op_check_pending(op);
-	if (!err && twheel_op_has_predicate(op)) {
-		WRITE_ONCE(op->state, op->state | OP_RECHECK);
-		owned = op_own(op);
-	}
-	spin_unlock_bh(&op->lock);
-	if (owned)
-		return twheel_op_serve(op);
-	return err;
-}
-EXPORT_SYMBOL_GPL(twheel_op_try_complete);
 
 /* Calls that end an operation, and its result */
 
@@ -686,21 +440,33 @@ EXPORT_SYMBOL_GPL(twheel_op_try_complete);
  */
 int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
 {
+	enum twheel_clock clock;
+	struct twheel_shard *shard;
 	int err;
 
-	if (reason < TWHEEL_REASON_COMPLETED || reason > TWHEEL_REASON_CANCELLED)
+	if (unlikely(reason < TWHEEL_REASON_COMPLETED || reason > TWHEEL_REASON_CANCELLED ||
+		     error > 0 || error < -MAX_ERRNO))
 		return -EINVAL;
-	if (error > 0 || error < -MAX_ERRNO)
-		return -EINVAL;
-	spin_lock_bh(&op->lock);
-	err = twheel_op_check_pending(op);
-	if (!err)
-		op_claim(op, reason, error, value);
-	spin_unlock_bh(&op->lock);
-
-	if (!err)
-		twheel_op_finish(op);
-	return err;
+	twheel_irqs_disable();
+	shard = twheel_op_lock(op);
+	if (unlikely(!shard)) {
+		twheel_irqs_enable();
+		return twheel_op_not_locked(op);
+	}
+	clock = shard->clock;
+	err = op_claim(shard, op) ? 0 : twheel_op_check_pending(op);
+	twheel_op_unlock(shard);
+	if (unlikely(err)) {
+		twheel_irqs_enable();
+		return err;
+	}
+	op_unlink(op);
+	twheel_irqs_enable();
+	twheel_keys_move(&op->purgatory->keys);
+	op_record(op, reason, error, value, twheel_clock_ns(clock));
+	if (likely(!twheel_op_has_predicate(op)) || !twheel_op_leave(op))
+		op_callback(op);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(twheel_op_end);
 
@@ -708,21 +474,6 @@ static bool op_is_done(const struct twheel_op *op)
 {
 	/* Pairs with the release in op_callback_now(). */
 	return (smp_load_acquire(&op->state) & OP_STATE) == OP_DONE;
-}
-
-/* Run a deferred callback unless the reaper does. */
-static void op_run_deferred(struct twheel_op *op)
-{
-	bool deferred;
-
-	spin_lock_bh(&op->lock);
-	deferred = twheel_op_take_deferred(op);
-	spin_unlock_bh(&op->lock);
-	if (!deferred)
-		return;
-	if (twheel_timer_cancel(&op->timer) >= 0)
-		twheel_op_unhold(op);
-	twheel_op_callback_now(op);
 }
 
 /*
@@ -779,13 +530,24 @@ EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);
  */
 void twheel_op_get_result(const struct twheel_op *op, struct twheel_op_result *result)
 {
+	const struct twheel_outcome *outcome = &op->outcome;
+	const struct twheel_watch *watch;
+	u64 satisfied = 0;
+
 	WARN_ON_ONCE(twheel_op_state(op) < OP_ENDED);
+	result->missing = 0;
+	if (likely(op->nr_watches)) {
+		outcome = &op->watches->outcome;
+		result->missing = op->missing;
+		for (watch = op->watches; watch; watch = watch->next)
+			if (!watch->need)
+				satisfied |= BIT_ULL(watch->bit);
+	}
 	result->reason = op->reason;
 	result->error = op->error;
-	result->value = op->value;
+	result->value = outcome->value;
 	result->deadline = op->deadline;
-	result->time = op->time;
-	result->missing = op->missing;
-	result->satisfied = op->satisfied;
+	result->time = outcome->time;
+	result->satisfied = satisfied;
 }
 EXPORT_SYMBOL_GPL(twheel_op_get_result);

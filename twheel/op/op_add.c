@@ -1,36 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations: the add, and the watches that it attaches and links.
+ * Operations: the add.
  *
- * An add checks its arguments and the limits, makes the operation pending, links its watches
- * and arms its timer. Everything that can fail comes before the operation is pending, so a
- * failed add leaves nothing behind. It allocates nothing but buckets, if the table of keys has
- * to grow, see twheel_keys_check().
+ * An add checks its arguments, computes the hashes of its keys, and provides what its timer needs.
+ * Then it makes the operation pending, in one section with interrupts disabled: with the lock of
+ * the bucket of its first key it takes a unit of quota, links the first watch and arms the timer,
+ * see op.c. Everything that can fail comes before that, so a failed add leaves nothing behind. It
+ * allocates nothing but buckets, if the table of keys has to grow, and levels of the wheel.
  *
- * Watches are attached and then linked. Attaching puts them on the list of the operation, under
- * op->lock unless no other thread knows it yet, and makes the condition count them. Linking puts
- * each one under its key, where signals find it. Neither fails. The caller that ends the operation
- * unlinks the linked ones.
+ * The other watches are linked before the first one. A signal that finds them finds that the
+ * operation is not pending yet, and comes before the add. So once it is pending, all of its keys
+ * are linked, and no signal is lost.
  *
- * The operation is PENDING before its first watch is linked, and signals find it from that
- * link on, so no signal under a linked key is lost. The first link and the timer take no lock
- * twice: they are made with the locks held that make the operation PENDING. If a signal
- * completes it before the other watches are linked, they find it ENDED, under op->lock, and
- * are skipped:
- *
- *	adding CPU                        signalling CPU
- *	----------                        --------------
- *	lock bucket and operation
- *	park: PENDING
- *	link watch 1
- *	unlock bucket
- *	arm the timer
- *	unlock operation
- *	                                  claim: ENDED
- *	link watch 2: not PENDING, skip
- *	                                  unlink: cancel the timer,
- *	                                  unlink watch 1
- *	                                  callback
+ * Predicates
+ * ----------
  *
  * A predicate runs before the first link, since it may be true already, and once more after
  * the last one, since it may have become true in between, when a lookup of its keys did not
@@ -46,12 +29,17 @@
  * The CPU that locks the bucket last sees the stores of the other: either the lookup finds
  * the watch, or the second run sees the change.
  *
+ * The operation has to be pending from the first run on. So it is added without watches and without
+ * a deadline, attaches and links its watches as twheel_op_watch() does, and is armed for its
+ * deadline before the last run, unless it was re-armed meanwhile.
+ *
  * See op.c for states, references and the lock order.
  */
 #include <linux/bug.h>
+#include <linux/build_bug.h>
+#include <linux/err.h>
 #include <linux/export.h>
-#include <linux/kref.h>
-#include <linux/rcupdate.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <trace/events/twheel.h>
@@ -59,29 +47,10 @@
 #include "../core/twheel.h"
 #include "op.h"
 
+/* Watches that are linked with interrupts disabled */
+#define LINK_CHUNK	16
+
 /* Checks of the arguments */
-
-static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
-			  const struct twheel_key *key)
-{
-	while (nr--)
-		if (twheel_key_equal(&specs[nr].key, key))
-			return true;
-	return false;
-}
-
-int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
-		       enum twheel_condition condition)
-{
-	u32 i, max = twheel_op_counts_signals(condition) ? TWHEEL_MAX_NEED : 1;
-
-	if (nr_keys > TWHEEL_MAX_KEYS)
-		return -EINVAL;
-	for (i = 0; i < nr_keys; i++)
-		if (specs[i].need > max || specs_contain(specs, i, &specs[i].key))
-			return -EINVAL;
-	return 0;
-}
 
 /* Whether operations with @flags may have their deadlines on @wheel: 0 or -EINVAL. */
 int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
@@ -112,7 +81,15 @@ static bool condition_valid(const struct twheel_op_args *args)
 	}
 }
 
-static __always_inline int op_check(const struct twheel_op_args *args)
+/* Whether an add is of the most frequent kind, whose arguments are valid. */
+static __always_inline bool args_are_simple(const struct twheel_op_args *args)
+{
+	return args->nr_keys == 1 && args->condition == TWHEEL_COND_ANY &&
+	       !((args->flags & ~TWHEEL_OP_MAY_SLEEP) | args->quorum | args->threshold) &&
+	       args->specs->need <= TWHEEL_MAX_NEED && !args->wheel;
+}
+
+static noinline int op_check(const struct twheel_op_args *args)
 {
 	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP | TWHEEL_OP_WALL))
 		return -EINVAL;
@@ -141,80 +118,6 @@ int twheel_op_check(const struct twheel_op_args *args)
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
 
-/* Watches */
-
-static __always_inline void watches_fill(const struct twheel_keys *keys,
-					 const struct twheel_watch_spec *specs,
-					 struct twheel_watch *watches, u32 nr_keys)
-{
-	u32 i;
-
-	for (i = 0; i < nr_keys; i++) {
-		watches[i].key_prev = NULL;
-		watches[i].key = specs[i].key;
-		watches[i].hash = twheel_keys_hash(keys, &specs[i].key);
-		watches[i].need = specs[i].need ?: 1;
-		watches[i].bit = i;
-	}
-	/* The bucket of the first one is needed at once. */
-	if (nr_keys < 2)
-		return;
-	rcu_read_lock();
-	for (i = 1; i < nr_keys; i++)
-		twheel_keys_prefetch(keys, watches[i].hash);
-	rcu_read_unlock();
-}
-
-/* Initialise one watch for each key, with the bits of an add. */
-void twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
-			 struct twheel_watch *watches, u32 nr_keys)
-{
-	watches_fill(keys, specs, watches, nr_keys);
-}
-
-/*
- * Attach watches of keys that the operation does not watch yet, to be linked later. They
- * follow the earlier ones: users see the keys in the order in which they added them.
- */
-void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
-{
-	struct twheel_watch **end = &op->watches;
-	u32 i;
-
-	lockdep_assert_held(&op->lock);
-	while (*end)
-		end = &(*end)->next;
-	for (i = 0; i < nr; i++) {
-		watches[i].op = op;
-		watches[i].next = NULL;
-		*end = &watches[i];
-		end = &watches[i].next;
-	}
-	op->nr_watches += nr;
-	twheel_op_condition_attach(op, nr);
-}
-
-/*
- * Link attached watches under their keys, until the operation ends. The caller has a hold
- * and no lock.
- */
-void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
-{
-	struct twheel_watch *watch;
-	struct twheel_key_at at;
-
-	for (watch = watches; watch < watches + nr; watch++) {
-		at = twheel_key_lock(&op->purgatory->keys, watch->hash);
-		spin_lock(&op->lock);
-		if (twheel_op_state(op) == OP_PENDING)
-			twheel_key_link(&at, watch);
-		spin_unlock(&op->lock);
-		twheel_key_unlock(&at);
-	}
-}
-
-/* The add */
-
 /* The keys or the amount that the condition misses at first. */
 static u64 initial_missing(const struct twheel_op_args *args)
 {
@@ -232,201 +135,179 @@ static u64 initial_missing(const struct twheel_op_args *args)
 	}
 }
 
-/* Attach the watches, since no other thread knows the operation. */
-static void op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
-{
-	u32 i;
-
-	op->watches = nr ? watches : NULL;
-	op->nr_watches = nr;
-	for (i = 0; i < nr; i++) {
-		watches[i].op = op;
-		watches[i].next = i + 1 < nr ? &watches[i + 1] : NULL;
-	}
-}
-
-/* Return: as twheel_op_deadline_init(). */
-static bool op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
-		     const struct twheel_op_args *args)
-{
-	op->purgatory = purgatory;
-	op->list = raw_smp_processor_id() & (purgatory->nr_lists - 1);
-	op->condition = args->condition;
-	op->missing = initial_missing(args);
-	op_attach(op, args->watches, args->nr_keys);
-	return twheel_op_deadline_init(op, args->wheel ?: purgatory->wheel, args);
-}
-
 /*
- * Make the operation pending, unless drain has begun or a limit is reached. @holds are the first
- * hold, that of the timer and those of the caller; @state has further bits of the state. Return: 0,
- * -ESHUTDOWN, -ENOSPC, or -EAGAIN if another list may have quota.
+ * Make the operation pending, with its bucket or cell locked and a unit of quota. @refs are the
+ * references of the module and of the caller.
  */
-static __always_inline int op_park(struct twheel_op *op, const struct twheel_op_args *args,
-				   unsigned int holds, u16 state)
+static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *shard, u8 state,
+				     unsigned int refs, struct twheel_expiry at)
 {
-	struct twheel_op_list *list = twheel_op_to_list(op);
-	int err = 0;
+	struct twheel_cell __percpu *cells = op->purgatory->cells;
 
-	lockdep_assert_held(&op->lock);
-	spin_lock(&list->lock);
-	if (unlikely(list->draining)) {
-		err = -ESHUTDOWN;
-	} else if (!twheel_purgatory_charge(op->purgatory, list)) {
-		err = -EAGAIN;
-	} else if (!twheel_purgatory_charge_watches(op->purgatory, args->nr_keys)) {
-		twheel_purgatory_uncharge(op->purgatory, list);
-		err = -ENOSPC;
-	} else {
-		refcount_inc(&list->holds);
-		kref_get(&op->ref);
-		refcount_set(&op->holds, holds);
-		list->added++;
-		list->watches += args->nr_keys;
-		list_add_tail(&op->parked, &list->ops);
-		WRITE_ONCE(op->state, OP_PENDING | state);
-		trace_twheel_op_add(op, twheel_op_clock(op));
-	}
-	spin_unlock(&list->lock);
-	return err;
+	/* Nobody else knows the operation who could take a reference. */
+	if (likely(!op->ops->looked_up && refcount_read(&op->ref) == 1))
+		refcount_set(&op->ref, 1 + refs);
+	else
+		refcount_add(refs, &op->ref);
+	this_cpu_inc(cells->added);
+	this_cpu_add(cells->watches, op->nr_watches);
+	spin_lock(&shard->lock);
+	/* Pairs with the acquire in twheel_op_rearm_slack(), which uses the timer. */
+	smp_store_release(&op->state, state | OP_PENDING);
+	trace_twheel_op_add(op, shard->clock);
+	twheel_timer_start(shard, &op->timer, at.expires, at.tick);
+	spin_unlock(&shard->lock);
 }
 
-/*
- * Make the operation pending and link its first watch. Takes op->lock and disables softirqs; the
- * caller drops the lock.
- */
-static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *args,
-			    unsigned int holds, u16 state)
-	__acquires(&op->lock)
+/* Add an operation without watches. */
+static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 state,
+			   unsigned int refs, struct twheel_expiry at)
 {
-	struct twheel_key_at at = twheel_key_lock(&op->purgatory->keys, args->watches->hash);
+	struct twheel_purgatory *purgatory = op->purgatory;
+	struct twheel_cell *cell;
 	int err;
 
-	spin_lock(&op->lock);
-	err = op_park(op, args, holds, state);
-	if (!err)
-		twheel_key_link(&at, args->watches);
-	/* The bucket is not needed to arm the timer, which may allocate levels. */
-	twheel_key_unlock_nobh(&at);
+	twheel_irqs_disable();
+	op->cell = raw_smp_processor_id();
+	cell = per_cpu_ptr(purgatory->cells, op->cell);
+	spin_lock(&cell->lock);
+	err = twheel_purgatory_charge(purgatory);
+	if (likely(!err)) {
+		list_add_tail(&op->listed, &cell->ops);
+		op_begin(op, shard, state, refs, at);
+	}
+	spin_unlock(&cell->lock);
+	twheel_irqs_enable();
 	return err;
 }
 
-/*
- * Begin an operation without a predicate: make it pending, link its first watch and arm its timer,
- * with op->lock taken only once. With further watches the caller gets a hold. Return: an error; 1
- * if the clock was set, and the caller has to finish the operation; or 0.
- */
-static int op_begin(struct twheel_op *op, const struct twheel_op_args *args, bool simple)
+/* Link or unlink the watches behind the first one of an operation that is not pending. */
+static noinline void op_link_rest(struct twheel_op *op, struct twheel_watch *watch, bool link)
 {
-	unsigned int holds = 1 + simple + (args->nr_keys > 1);
-	u16 state = simple ? OP_ARMED : 0;
-	int ret;
+	struct twheel_keys *keys = &op->purgatory->keys;
+	unsigned int budget = LINK_CHUNK;
+	struct twheel_key_at at;
 
-	if (args->nr_keys) {
-		ret = op_park_and_link(op, args, holds, state);
-	} else {
-		spin_lock_bh(&op->lock);
-		ret = op_park(op, args, holds, state);
-	}
-	if (likely(!ret)) {
-		if (likely(simple))
-			twheel_op_start_timer(op);
+	while ((watch = watch->next)) {
+		at = twheel_key_lock_irqs_off(keys, watch->hash, NULL);
+		if (link)
+			twheel_key_link(&at, watch);
 		else
-			ret = twheel_op_arm(op, args->slack_ns);
+			twheel_key_unlink(&at, watch);
+		twheel_key_unlock_irqs_off(&at);
+		if (unlikely(!--budget)) {
+			twheel_irqs_enable();
+			budget = LINK_CHUNK;
+			twheel_irqs_disable();
+		}
 	}
-	spin_unlock_bh(&op->lock);
-	return ret;
 }
 
-static int op_start(struct twheel_op *op, const struct twheel_op_args *args, bool simple)
+/* Add an operation with watches. */
+static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_shard *shard,
+					   struct twheel_watch *watch, struct twheel_expiry expiry)
 {
-	int ret = op_begin(op, args, simple);
+	struct twheel_purgatory *purgatory = op->purgatory;
+	struct twheel_key_at at;
+	int err;
 
-	if (unlikely(ret)) {
-		if (ret < 0)
-			return ret;
-		twheel_op_finish(op);
+	twheel_irqs_disable();
+	if (op->nr_watches > 1)
+		op_link_rest(op, watch, true);
+	at = twheel_key_lock_irqs_off(&purgatory->keys, watch->hash, NULL);
+	err = twheel_purgatory_charge(purgatory);
+	if (likely(!err)) {
+		twheel_key_link(&at, watch);
+		op_begin(op, shard, 0, 1, expiry);
 	}
-	if (args->nr_keys > 1) {
-		twheel_watches_link(op, args->watches + 1, args->nr_keys - 1);
-		twheel_op_unhold(op);
-	}
-	return 0;
+	twheel_key_unlock_irqs_off(&at);
+	if (unlikely(err))
+		op_link_rest(op, watch, false);
+	twheel_irqs_enable();
+	return err;
 }
 
-/* A re-arm that came first may have set another deadline and slack: it is left alone. */
-static void op_arm(struct twheel_op *op, u64 slack_ns)
+/* Check, watch, check again. */
+static noinline int op_add_predicate(struct twheel_op *op, struct twheel_shard *shard,
+				     const struct twheel_op_args *args)
 {
-	bool claimed = false;
+	struct twheel_purgatory *purgatory = op->purgatory;
+	int ret, new = 0;
 
-	spin_lock_bh(&op->lock);
-	if (twheel_op_state(op) == OP_PENDING && !(op->state & OP_ARMED))
-		claimed = twheel_op_arm(op, slack_ns);
-	spin_unlock_bh(&op->lock);
-	if (claimed)
-		twheel_op_finish(op);
-}
-
-/* Check, watch, check again. Return: true if one of the checks completed the operation. */
-static bool op_check_and_watch(struct twheel_op *op, const struct twheel_op_args *args)
-{
-	if (twheel_op_serve(op))
-		return true;
-	twheel_watches_link(op, args->watches, args->nr_keys);
-	op_arm(op, args->slack_ns);
-	return twheel_op_try_complete(op) == 1;
-}
-
-static int op_start_predicate(struct twheel_op *op, const struct twheel_op_args *args)
-{
-	int ret;
-
-	spin_lock_bh(&op->lock);
+	op->nr_watches = 0;
 	/* The caller owns it, and runs the predicate. */
 	WRITE_ONCE(op->owner, current->pid);
-	ret = op_park(op, args, 2, OP_OWNED | OP_RECHECK);
-	if (ret)
+	ret = op_begin_listed(op, shard, OP_OWNED | OP_RECHECK | OP_STARTING, 2,
+			      (struct twheel_expiry){ TWHEEL_NEVER, TWHEEL_TICK_NEVER });
+	if (ret) {
 		WRITE_ONCE(op->owner, 0);
-	spin_unlock_bh(&op->lock);
-	if (ret)
 		return ret;
-	ret = op_check_and_watch(op, args);
-	twheel_op_unhold(op);
+	}
+	ret = twheel_op_serve(op);
+	if (!ret) {
+		if (args->nr_keys)
+			new = twheel_op_attach(op, args->watches, args->nr_keys, true);
+		twheel_op_arm(op, twheel_deadline_of(args->deadline), args->slack_ns);
+		ret = twheel_op_try_complete(op) == 1;
+	}
+	/* It may have ended, or twheel_op_watch() was faster. */
+	twheel_purgatory_uncharge_watches(purgatory, args->nr_keys - max(new, 0));
+	twheel_op_put(op);
 	return ret;
-}
-
-static int op_try_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
-		      const struct twheel_op_args *args)
-{
-	bool simple = op_setup(op, purgatory, args);
-
-	if (unlikely(twheel_op_has_predicate(op)))
-		return op_start_predicate(op, args);
-	return op_start(op, args, simple);
 }
 
 /* twheel_op_add() with arguments that have been checked. */
 int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		    const struct twheel_op_args *args)
 {
+	struct twheel *wheel = args->wheel ?: purgatory->wheel;
+	struct twheel_expiry at = { .expires = twheel_deadline_of(args->deadline) };
+	struct twheel_watch *watches = args->watches;
+	struct twheel_shard *shard;
+	u32 nr = args->nr_keys;
 	int ret;
 
-	if (args->nr_keys) {
-		watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
-		ret = twheel_keys_check(&purgatory->keys, args->watches, args->nr_keys,
+	if (likely(nr)) {
+		twheel_watches_fill(op, &purgatory->keys, args->specs, watches, nr);
+		ret = twheel_keys_check(&purgatory->keys, watches, nr,
 					args->flags & TWHEEL_OP_MAY_SLEEP);
-		if (ret)
+		if (unlikely(ret))
 			return ret;
+		op->watches = watches;
+		op->missing = likely(args->condition == TWHEEL_COND_ANY) ? 1 :
+			      initial_missing(args);
+		if (unlikely(!twheel_purgatory_charge_watches(purgatory, nr))) {
+			ret = -ENOSPC;
+			goto rejected;
+		}
 	}
-	do {
-		ret = op_try_add(purgatory, op, args);
-	} while (unlikely(ret == -EAGAIN) && twheel_purgatory_reclaim_quota(purgatory));
+	op->purgatory = purgatory;
+	op->condition = args->condition;
+	op->nr_watches = nr;
+	op->deadline = at.expires;
+	debug_object_init(&op->timer, &twheel_timer_descr);
+	op->timer.fn = twheel_op_timer_fn;
+	/* It stays there until the timer is armed. */
+	shard = twheel_local_shard(wheel);
+	BUILD_BUG_ON(TWHEEL_OP_CANCEL_ON_SET != TWHEEL_TIMER_CANCEL_ON_SET);
+	WRITE_ONCE(op->timer.shard_flags,
+		   (unsigned long)shard | (args->flags & TWHEEL_OP_CANCEL_ON_SET));
+	at.tick = twheel_shard_tick(shard, at.expires);
+	/* Without the lock, a wrong answer costs time, or a move of the timer. */
+	if (unlikely(!data_race(twheel_shard_is_near(shard, at.tick)) || args->slack_ns))
+		at = twheel_timer_prepare(shard, at.expires, args->slack_ns);
+	if (unlikely(args->condition == TWHEEL_COND_PREDICATE))
+		ret = op_add_predicate(op, shard, args);
+	else if (likely(nr))
+		ret = op_begin_linked(op, shard, watches, at);
+	else
+		ret = op_begin_listed(op, shard, 0, 1, at);
 	if (likely(ret >= 0))
 		return ret;
 	/* Nothing is left of a failed add. */
-	op_attach(op, NULL, 0);
-	if (ret == -EAGAIN)
-		ret = -ENOSPC;
+	WRITE_ONCE(op->timer.shard_flags, 0);
+	twheel_purgatory_uncharge_watches(purgatory, nr);
+rejected:
 	if (ret == -ENOSPC)
 		atomic64_inc(&purgatory->rejected);
 	return ret;
@@ -471,13 +352,15 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 
 	if (WARN_ON_ONCE(twheel_op_state(op) != OP_NEW))
 		return -EBUSY;
-	ret = op_check(args);
-	if (ret)
-		return ret;
-	if (args->condition == TWHEEL_COND_PREDICATE && !op->ops->try_complete)
-		return -EINVAL;
-	if (twheel_op_check_wheel(args->wheel ?: purgatory->wheel, args->flags))
-		return -EINVAL;
+	if (unlikely(!args_are_simple(args))) {
+		ret = op_check(args);
+		if (ret)
+			return ret;
+		if (args->condition == TWHEEL_COND_PREDICATE && !op->ops->try_complete)
+			return -EINVAL;
+		if (twheel_op_check_wheel(args->wheel ?: purgatory->wheel, args->flags))
+			return -EINVAL;
+	}
 	return __twheel_op_add(purgatory, op, args);
 }
 EXPORT_SYMBOL_GPL(twheel_op_add);

@@ -2,12 +2,28 @@
 /*
  * Operations: watching and unwatching keys of a pending operation.
  *
- * An attached watch is on the list of its operation, protected by op->lock. A linked one is
- * also in the ring of its key, protected by bucket->lock and op->lock. Watching attaches and
- * links as an add does, see op_add.c. Unwatching removes a linked watch from both under both
- * locks. After that nothing refers to it, and its memory belongs to the consumer again. A
+ * An attached watch is on the list of its operation, protected by the shard. A linked one is also
+ * among those of its key, protected by the bucket. Watching attaches all watches and then links
+ * one after the other; neither fails. Unwatching removes a linked watch from both, with both locks
+ * held. After that nothing refers to it, and its memory belongs to the consumer again. A
  * watch that is attached but not linked yet belongs to the call that links it; unwatching
- * treats it as missing.
+ * treats it as missing. If the operation ends meanwhile, the rest is not linked:
+ *
+ *	linking CPU                       claimant
+ *	-----------                       --------
+ *	lock bucket                       ENDED
+ *	PENDING: link                     for each watch:
+ *	unlock bucket                       lock bucket; linked: unlink; unlock
+ *
+ * The CPU that locks the bucket last sees the stores of the other.
+ *
+ * An operation with a predicate may have no watch. It is on the list of a cell until its first one
+ * is attached, and again when its last one has been detached.
+ *
+ * The walk of a drain may have passed the bucket in which a watch is linked, or the cell to whose
+ * list an operation is added, while what it would have found elsewhere goes. So each of these is
+ * followed by a look, with the lock of the bucket or the cell held, whether the purgatory is
+ * closed: then the drain walks once more.
  */
 #include <linux/bitops.h>
 #include <linux/bits.h>
@@ -17,117 +33,258 @@
 
 #include "op.h"
 
-/*
- * Take a hold if the keys of the operation may change. Return: 0, -ENOENT, -EALREADY, or
- * -EINVAL if it has no condition.
- */
-static int op_hold_watchable(struct twheel_op *op)
+static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
+			  const struct twheel_key *key)
 {
-	int err;
+	while (nr--)
+		if (twheel_key_equal(&specs[nr].key, key))
+			return true;
+	return false;
+}
 
-	spin_lock_bh(&op->lock);
-	err = twheel_op_check_pending(op);
-	if (!err && op->condition == TWHEEL_COND_NONE)
-		err = -EINVAL;
-	if (!err)
-		twheel_op_hold(op);
-	spin_unlock_bh(&op->lock);
-	return err;
+int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
+		       enum twheel_condition condition)
+{
+	u32 i, max = twheel_op_counts_signals(condition) ? TWHEEL_MAX_NEED : 1;
+
+	if (nr_keys > TWHEEL_MAX_KEYS)
+		return -EINVAL;
+	for (i = 0; i < nr_keys; i++)
+		if (specs[i].need > max || specs_contain(specs, i, &specs[i].key))
+			return -EINVAL;
+	return 0;
 }
 
 static struct twheel_watch **op_find(struct twheel_op *op, const struct twheel_key *key)
 {
 	struct twheel_watch **link = &op->watches;
 
-	lockdep_assert_held(&op->lock);
 	while (*link && !twheel_key_equal(&(*link)->key, key))
 		link = &(*link)->next;
 	return link;
 }
 
-static void op_count_watches(struct twheel_op *op, int nr)
-{
-	struct twheel_op_list *list = twheel_op_to_list(op);
+/* New watches by the hashes of their keys: numbers from 1 on, 0 at the end of a chain; zeroed */
+struct watch_index {
+	u8	first[TWHEEL_MAX_KEYS];
+	u8	next[TWHEEL_MAX_KEYS + 1];
+};
 
-	spin_lock(&list->lock);
-	list->watches += nr;
-	spin_unlock(&list->lock);
+static u8 *index_first(struct watch_index *index, const struct twheel_watch *watch)
+{
+	return &index->first[watch->hash % TWHEEL_MAX_KEYS];
 }
 
-/* Drop watches of keys that are watched already, in place. Return: number of the others. */
-static u32 op_keep_new(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+static void index_fill(struct watch_index *index, const struct twheel_watch *watches, u32 nr)
 {
-	u32 i, new = 0;
+	u32 i;
 
-	for (i = 0; i < nr; i++)
-		if (!*op_find(op, &watches[i].key))
-			watches[new++] = watches[i];
-	return new;
+	for (i = 0; i < nr; i++) {
+		index->next[i + 1] = *index_first(index, &watches[i]);
+		*index_first(index, &watches[i]) = i + 1;
+	}
 }
 
-/* Give each watch, in their order, the lowest bit that no watch of the operation has. */
-static void op_assign_bits(const struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+/* Return: a bit for each new watch whose key the locked operation watches already. */
+static u64 index_find_watched(struct watch_index *index, const struct twheel_op *op,
+			      const struct twheel_watch *watches)
 {
 	const struct twheel_watch *watch;
+	u64 watched = 0;
+	u8 i;
+
+	for (watch = op->nr_watches ? op->watches : NULL; watch; watch = watch->next)
+		for (i = *index_first(index, watch); i; i = index->next[i])
+			if (twheel_key_equal(&watches[i - 1].key, &watch->key))
+				watched |= BIT_ULL(i - 1);
+	return watched;
+}
+
+/*
+ * Append watches to those of a locked operation. They follow the earlier ones: users see the keys
+ * in the order in which they added them. Each gets the lowest bit that no other one has.
+ */
+static void op_append(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+{
+	struct twheel_watch **end = &op->watches;
 	u64 used = 0;
 	u32 i;
 
-	lockdep_assert_held(&op->lock);
-	for (watch = op->watches; watch; watch = watch->next)
-		used |= BIT_ULL(watch->bit);
+	if (!op->nr_watches) {
+		op->watches = NULL;
+		op->missing = 0;
+	}
+	for (; *end; end = &(*end)->next)
+		used |= BIT_ULL((*end)->bit);
 	for (i = 0; i < nr; i++) {
 		watches[i].bit = __ffs64(~used);
 		used |= BIT_ULL(watches[i].bit);
+		watches[i].next = NULL;
+		*end = &watches[i];
+		end = &watches[i].next;
 	}
+	op->nr_watches += nr;
+	this_cpu_add(op->purgatory->cells->watches, nr);
+	if (op->condition == TWHEEL_COND_ALL)
+		op->missing += nr;
 }
 
-/* Attach the watches of new keys. Return: their number, or an error. */
-static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+/* Sparse does not count a lock that is only held in some cases. */
+static void cell_lock(struct twheel_cell *cell)
 {
-	int err = twheel_op_check_pending(op);
+	spin_lock(&cell->lock);
+	__release(&cell->lock);
+}
 
-	if (err)
-		return err;
-	nr = op_keep_new(op, watches, nr);
-	if (op->nr_watches + nr > TWHEEL_MAX_KEYS)
+static void cell_unlock(struct twheel_cell *cell)
+{
+	__acquire(&cell->lock);
+	spin_unlock(&cell->lock);
+}
+
+/*
+ * Lock a pending operation, and if it has no watches, its cell. Interrupts are disabled. Return:
+ * the shard, or an ERR_PTR(); in @cell the locked cell or NULL.
+ */
+static struct twheel_shard *op_lock_listed(struct twheel_op *op, struct twheel_cell **cell)
+{
+	struct twheel_shard *shard = twheel_op_lock_pending(op);
+	u16 number;
+
+	*cell = NULL;
+	while (!IS_ERR(shard) && !op->nr_watches) {
+		number = op->cell;
+		if (*cell == per_cpu_ptr(op->purgatory->cells, number))
+			return shard;
+		/* Outside of the shard: try again with it. The purgatory is held. */
+		twheel_op_unlock(shard);
+		if (*cell)
+			cell_unlock(*cell);
+		*cell = per_cpu_ptr(op->purgatory->cells, number);
+		cell_lock(*cell);
+		shard = twheel_op_lock(op);
+		if (!shard || twheel_op_check_pending(op))
+			goto ended;
+	}
+	if (*cell)
+		cell_unlock(*cell);
+	*cell = NULL;
+	return shard;
+ended:
+	if (shard)
+		twheel_op_unlock(shard);
+	cell_unlock(*cell);
+	twheel_irqs_enable();
+	return ERR_PTR(-EALREADY);
+}
+
+static void op_unlock_listed(struct twheel_shard *shard, struct twheel_cell *cell)
+{
+	twheel_op_unlock(shard);
+	if (cell)
+		cell_unlock(cell);
+	twheel_irqs_enable();
+}
+
+/*
+ * Attach watches with their keys and hashes set, and link them. @charged: they have been charged.
+ * The caller has a reference, and prevents the end of the purgatory. Return: the number of keys
+ * that were not watched, or an error.
+ */
+int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
+{
+	struct twheel_purgatory *purgatory = op->purgatory;
+	bool closed = false;
+	struct watch_index index = {};
+	struct twheel_shard *shard;
+	struct twheel_cell *cell;
+	struct twheel_key_at at;
+	u32 i, new = 0;
+	u64 watched;
+
+	index_fill(&index, watches, nr);
+	shard = op_lock_listed(op, &cell);
+	if (IS_ERR(shard))
+		return PTR_ERR(shard);
+	watched = index_find_watched(&index, op, watches);
+	for (i = 0; i < nr; i++)
+		if (!(watched & BIT_ULL(i)))
+			watches[new++] = watches[i];
+	if (op->nr_watches + new > TWHEEL_MAX_KEYS) {
+		op_unlock_listed(shard, cell);
 		return -EINVAL;
-	if (!twheel_purgatory_charge_watches(op->purgatory, nr)) {
-		atomic64_inc(&op->purgatory->rejected);
+	}
+	if (!charged && !twheel_purgatory_charge_watches(purgatory, new)) {
+		op_unlock_listed(shard, cell);
+		atomic64_inc(&purgatory->rejected);
 		return -ENOSPC;
 	}
-	op_assign_bits(op, watches, nr);
-	twheel_watches_attach(op, watches, nr);
-	op_count_watches(op, nr);
-	return nr;
+	if (cell && new) {
+		twheel_iters_skip(cell, op);
+		list_del(&op->listed);
+	}
+	if (new)
+		op_append(op, watches, new);
+	op_unlock_listed(shard, cell);
+
+	for (i = 0; i < new; i++) {
+		at = twheel_key_lock(&purgatory->keys, watches[i].hash);
+		if (twheel_op_state(op) == OP_PENDING) {
+			twheel_key_link(&at, &watches[i]);
+			closed |= READ_ONCE(purgatory->closed);
+		}
+		twheel_key_unlock(&at);
+	}
+	if (unlikely(closed))
+		twheel_purgatory_missed(purgatory);
+	return new;
 }
 
 static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys, bool may_sleep)
 {
+	struct twheel_keys *keys = &op->purgatory->keys;
 	int ret;
 
 	if (twheel_specs_check(specs, nr_keys, op->condition))
 		return -EINVAL;
-	twheel_watches_fill(&op->purgatory->keys, specs, watches, nr_keys);
-	ret = twheel_keys_check(&op->purgatory->keys, watches, nr_keys, may_sleep);
+	twheel_watches_fill(op, keys, specs, watches, nr_keys);
+	ret = twheel_keys_check(keys, watches, nr_keys, may_sleep);
 	if (ret)
 		return ret;
-	spin_lock_bh(&op->lock);
-	ret = op_attach_new(op, watches, nr_keys);
-	spin_unlock_bh(&op->lock);
+	ret = twheel_op_attach(op, watches, nr_keys, false);
 	if (ret <= 0)
 		return ret;
-	twheel_watches_link(op, watches, ret);
 	trace_twheel_op_watch(op, ret);
 	/* The predicate may have become true before the links, as in an add. */
 	twheel_op_try_complete(op);
 	return ret;
 }
 
+/*
+ * Hold the purgatory if the keys of the operation may change. Return: 0, -ENOENT, -EALREADY, or
+ * -EINVAL if it has no condition.
+ */
+static int op_hold_watchable(struct twheel_op *op)
+{
+	struct twheel_shard *shard = twheel_op_lock_pending(op);
+	int err = 0;
+
+	if (IS_ERR(shard))
+		return PTR_ERR(shard);
+	if (op->condition == TWHEEL_COND_NONE)
+		err = -EINVAL;
+	else
+		twheel_purgatory_hold(op->purgatory);
+	twheel_op_unlock_irqs(shard);
+	return err;
+}
+
 /* twheel_op_watch() for a caller that may be able to sleep. */
 int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		      struct twheel_watch *watches, u32 nr_keys, bool may_sleep)
 {
+	struct twheel_purgatory *purgatory;
 	int ret;
 
 	if (!nr_keys)
@@ -135,8 +292,9 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
 	ret = op_hold_watchable(op);
 	if (ret)
 		return ret;
+	purgatory = op->purgatory;
 	ret = op_watch(op, specs, watches, nr_keys, may_sleep);
-	twheel_op_unhold(op);
+	twheel_purgatory_release(purgatory);
 	return ret;
 }
 
@@ -171,6 +329,31 @@ int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 }
 EXPORT_SYMBOL_GPL(twheel_op_watch);
 
+/*
+ * Account for a watch that is about to be detached. Return: 0, or -EINVAL if the condition
+ * could not hold without it.
+ */
+static int condition_detach(struct twheel_op *op, const struct twheel_watch *watch)
+{
+	const struct twheel_watch *other;
+	u64 missing = op->missing;
+	u32 unsatisfied = 0;
+
+	if (twheel_op_has_predicate(op))
+		return 0;
+	for (other = op->watches; other; other = other->next)
+		unsatisfied += other != watch && other->need;
+	if (op->condition == TWHEEL_COND_ALL)
+		missing = unsatisfied;
+	if (op->condition == TWHEEL_COND_QUORUM)
+		missing += !watch->need;
+	if (op->nr_watches == 1 ||
+	    (twheel_op_counts_signals(op->condition) && missing > unsatisfied))
+		return -EINVAL;
+	op->missing = missing;
+	return 0;
+}
+
 /* Remove the watch of a key from the operation and from its key, with both locks held. */
 static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_key_at *at,
 				      const struct twheel_key *key)
@@ -180,38 +363,71 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 
 	if (err)
 		return ERR_PTR(err);
+	if (!op->nr_watches)
+		return ERR_PTR(-ESRCH);
 	link = op_find(op, key);
 	watch = *link;
 	if (!watch || !twheel_watch_is_linked(watch))
 		return ERR_PTR(-ESRCH);
-	err = twheel_op_condition_detach(op, watch);
+	err = condition_detach(op, watch);
 	if (err)
 		return ERR_PTR(err);
 
 	*link = watch->next;
 	twheel_key_unlink(at, watch);
-	op->nr_watches--;
-	op_count_watches(op, -1);
+	if (!--op->nr_watches) {
+		/* Until op_list() it is on no list; the claimant may remove it from that. */
+		INIT_LIST_HEAD(&op->listed);
+		op->cell = raw_smp_processor_id();
+	}
+	this_cpu_dec(op->purgatory->cells->watches);
 	twheel_purgatory_uncharge_watches(op->purgatory, 1);
 	trace_twheel_op_watch(op, -1);
 	return watch;
+}
+
+/* Add an operation whose last watch has been detached to the list of its cell. */
+static void op_list(struct twheel_op *op)
+{
+	struct twheel_cell *cell;
+	struct twheel_shard *shard = op_lock_listed(op, &cell);
+	bool closed;
+
+	if (IS_ERR(shard))
+		return;
+	if (cell && list_empty(&op->listed))
+		list_add_tail(&op->listed, &cell->ops);
+	closed = READ_ONCE(op->purgatory->closed);
+	op_unlock_listed(shard, cell);
+	if (unlikely(closed))
+		twheel_purgatory_missed(op->purgatory);
 }
 
 static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
 	struct twheel_key_at at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
-	struct twheel_watch *watch;
-	bool claimed = false;
+	struct twheel_shard *shard = twheel_op_lock(op);
+	struct twheel_watch *watch = ERR_PTR(-EALREADY);
+	bool claimed = false, list = false;
 
-	spin_lock(&op->lock);
-	watch = op_detach(op, &at, key);
-	if (!IS_ERR(watch) && !op->missing && twheel_op_counts_signals(op->condition))
-		claimed = twheel_op_claim(op, TWHEEL_REASON_COMPLETED, 0, 0);
-	spin_unlock(&op->lock);
-	twheel_key_unlock(&at);
+	if (shard) {
+		watch = op_detach(op, &at, key);
+		list = !IS_ERR(watch) && !op->nr_watches;
+		if (!IS_ERR(watch) && twheel_op_counts_signals(op->condition) && !op->missing)
+			claimed = twheel_op_claim(shard, op);
+		twheel_op_unlock(shard);
+	}
+	twheel_key_unlock_irqs_off(&at);
 	if (claimed)
-		twheel_op_finish(op);
+		twheel_op_unlink(op);
+	twheel_irqs_enable();
+	if (claimed) {
+		twheel_op_record(op, TWHEEL_REASON_COMPLETED, 0, 0);
+		twheel_op_callback(op);
+	} else if (list) {
+		op_list(op);
+	}
 	return watch;
 }
 
@@ -234,14 +450,16 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
  */
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {
+	struct twheel_purgatory *purgatory;
 	struct twheel_watch *watch;
 	int err;
 
 	err = op_hold_watchable(op);
 	if (err)
 		return ERR_PTR(err);
+	purgatory = op->purgatory;
 	watch = op_unwatch(op, key);
-	twheel_op_unhold(op);
+	twheel_purgatory_release(purgatory);
 	return watch;
 }
 EXPORT_SYMBOL_GPL(twheel_op_unwatch);

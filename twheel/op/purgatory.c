@@ -5,15 +5,35 @@
  * Creation, drain, counts, and the list of all purgatories. See op.c for a single operation
  * and signal.c for signals.
  *
- * Drain refuses new adds, cancels the pending operations and waits until purgatory->holds
- * drops to zero. Each list with holds has one hold of the purgatory, as do a signal with
- * several chunks and debugfs. Each operation with holds has one hold of its list. A list
- * starts with a hold, which the first drain drops.
  *
- * The limit on pending operations is divided: purgatory->quota, the quota of each list, and the
- * pending operations add up to it. A list takes and returns quota in portions. When the
- * purgatory has little left, lists keep none, and an add that finds none reclaims what
- * they still have. So an add fails only if the limit is reached.
+ * Quota
+ * -----
+ *
+ * A purgatory has as many units of quota as it may have pending operations. An operation has one
+ * from the add until its callback has returned. The others are in the cells of the CPUs, where adds
+ * and ends take and return them without a lock, or in purgatory->quota. Their sum is constant, and
+ * so the same units limit the operations, keep the purgatory, and end it: a drain closes the cells,
+ * collects their units, and waits until all of them are back.
+ *
+ *	cell->quota	at most 2 portions, or shut; changed by compare-and-exchange
+ *	->quota		with ->lock held, by those that find a cell empty, full or shut
+ *
+ * An add that finds its cell empty takes a portion from ->quota, or a single unit if there are few.
+ * If there is none, it collects those of all cells, and shuts them until there are some again.
+ *
+ * The limit is on pending operations, so the units of those that have ended and whose callbacks are
+ * running do not count. If there are such, an add that finds no unit overdraws ->quota. In doubt
+ * they do not count: a unit that is on its way back is counted as returned before it is in a cell
+ * or in ->quota, and the cells are shut before that count is read. While they are shut, units that
+ * come back make up for overdrafts first.
+ *
+ * A drain shuts the cells for ever. A unit never goes back to a cell that is shut, but to ->quota
+ * with the lock held. The CPU that brings the last one wakes the drain, and drops the lock before
+ * the purgatory can be destroyed.
+ *
+ *
+ * debugfs
+ * -------
  *
  * twheel_purgatories lists all purgatories for debugfs. twheel/purgatories shows a line of
  * counts for each. twheel/operations shows a line for each pending operation. The latter may
@@ -21,7 +41,6 @@
  */
 #include <linux/bits.h>
 #include <linux/bug.h>
-#include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/irqflags.h>
@@ -32,6 +51,7 @@
 #include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/overflow.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -43,11 +63,8 @@
 #include "op.h"
 #include "purgatory.h"
 
-/* Each pending operation has a hold of its list. */
+/* Signed numbers hold it, and as many overdrafts. */
 #define MAX_PENDING_MAX	BIT(30)
-
-/* With more lists the counts take longer to sum up, and contention is no rarer. */
-#define LISTS_MAX	16
 
 /* The mutex protects the list and the serial numbers. */
 DEFINE_MUTEX(twheel_purgatories_lock);
@@ -67,30 +84,29 @@ static bool config_is_valid(const struct twheel_purgatory_config *config)
 
 static struct twheel_purgatory *purgatory_alloc(bool account)
 {
-	unsigned int nr = min_t(unsigned int, roundup_pow_of_two(nr_cpu_ids), LISTS_MAX);
+	gfp_t gfp = GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0);
 	struct twheel_purgatory *purgatory;
-	unsigned int i;
-	int err;
+	struct twheel_cell *cell;
+	unsigned int cpu;
 
-	purgatory = kzalloc(struct_size(purgatory, list, nr),
-			    GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0));
+	purgatory = kzalloc(sizeof(*purgatory), gfp);
 	if (!purgatory)
 		return ERR_PTR(-ENOMEM);
-	err = twheel_keys_init(&purgatory->keys, account);
-	if (err) {
+	purgatory->cells = alloc_percpu_gfp(struct twheel_cell, gfp);
+	if (!purgatory->cells || twheel_keys_init(&purgatory->keys, account)) {
+		free_percpu(purgatory->cells);
 		kfree(purgatory);
-		return ERR_PTR(err);
+		return ERR_PTR(-ENOMEM);
 	}
-	refcount_set(&purgatory->holds, nr);
-	init_completion(&purgatory->drained);
+	for_each_possible_cpu(cpu) {
+		cell = per_cpu_ptr(purgatory->cells, cpu);
+		spin_lock_init(&cell->lock);
+		INIT_LIST_HEAD(&cell->ops);
+		INIT_LIST_HEAD(&cell->iters);
+	}
+	spin_lock_init(&purgatory->lock);
+	init_waitqueue_head(&purgatory->drain);
 	lockdep_init_map(&purgatory->map, "twheel_purgatory", &map_key, 0);
-	purgatory->nr_lists = nr;
-	for (i = 0; i < nr; i++) {
-		spin_lock_init(&purgatory->list[i].lock);
-		refcount_set(&purgatory->list[i].holds, 1);
-		INIT_LIST_HEAD(&purgatory->list[i].ops);
-		INIT_LIST_HEAD(&purgatory->list[i].iters);
-	}
 	return purgatory;
 }
 
@@ -126,7 +142,8 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 		return purgatory;
 	purgatory->wheel = wheel;
 	purgatory->max_pending = config->max_pending;
-	atomic_set(&purgatory->quota, config->max_pending);
+	purgatory->quota = config->max_pending;
+	twheel_timer_init(&purgatory->deferred_timer, wheel, twheel_op_deferred_fn);
 	purgatory->max_watches = config->max_watches;
 	strscpy(purgatory->name, config->name ?: "-", sizeof(purgatory->name));
 	mutex_lock(&twheel_purgatories_lock);
@@ -174,22 +191,164 @@ static void lockdep_wait(struct twheel_purgatory *purgatory)
 	local_irq_restore(flags);
 }
 
-/* Refuse further adds. Of concurrent calls, the one that closes a list drops its first hold. */
+/* Quota */
+
+/* Collect the units of all cells, and shut them. */
+static void purgatory_collect(struct twheel_purgatory *purgatory)
+{
+	unsigned int cpu;
+	int quota;
+
+	lockdep_assert_held(&purgatory->lock);
+	for_each_possible_cpu(cpu) {
+		quota = atomic_xchg(&per_cpu_ptr(purgatory->cells, cpu)->quota, TWHEEL_CELL_SHUT);
+		purgatory->quota += max(quota, 0);
+	}
+}
+
+/*
+ * Collect the units of the cell of this CPU, and leave @quota there, or shut it if there is none.
+ */
+static void purgatory_reopen(struct twheel_purgatory *purgatory, int quota)
+{
+	int old;
+
+	lockdep_assert_held(&purgatory->lock);
+	old = atomic_xchg(&raw_cpu_ptr(purgatory->cells)->quota,
+			  purgatory->quota < 0 ? TWHEEL_CELL_SHUT : quota);
+	purgatory->quota += max(old, 0);
+}
+
+/* Number of operations that have ended and still have a unit; not more than that. */
+static int purgatory_nr_ending(struct twheel_purgatory *purgatory)
+{
+	const struct twheel_cell *cell;
+	u64 nr = 0, returned = 0;
+	unsigned int cpu, i;
+
+	for_each_possible_cpu(cpu) {
+		cell = per_cpu_ptr(purgatory->cells, cpu);
+		for (i = 0; i < ARRAY_SIZE(cell->ended); i++)
+			nr += READ_ONCE(cell->ended[i]);
+	}
+	/* An operation that is counted as ended since then is missing, one as returned is not. */
+	smp_rmb();
+	for_each_possible_cpu(cpu)
+		returned += READ_ONCE(per_cpu_ptr(purgatory->cells, cpu)->returned);
+	return max_t(s64, nr - returned, 0);
+}
+
+/* An add has found no unit in its cell. Return: as twheel_purgatory_charge(). */
+noinline int twheel_purgatory_charge_slow(struct twheel_purgatory *purgatory)
+{
+	int err = 0;
+
+	spin_lock(&purgatory->lock);
+	if (purgatory->closed) {
+		err = -ESHUTDOWN;
+		goto out;
+	}
+	if (purgatory->quota <= 0)
+		purgatory_collect(purgatory);
+	if (purgatory->quota > (int)(TWHEEL_PORTION * nr_cpu_ids)) {
+		purgatory->quota -= TWHEEL_PORTION;
+		purgatory_reopen(purgatory, TWHEEL_PORTION - 1);
+	} else if (purgatory->quota > 0 ||
+		   purgatory->quota + purgatory->holds + purgatory_nr_ending(purgatory) > 0) {
+		purgatory->quota--;
+	} else {
+		err = -ENOSPC;
+	}
+out:
+	spin_unlock(&purgatory->lock);
+	return err;
+}
+
+/* Whether all units are back, if the purgatory is closed. */
+static bool purgatory_is_drained(const struct twheel_purgatory *purgatory)
+{
+	return READ_ONCE(purgatory->quota) == (int)purgatory->max_pending;
+}
+
+/* Return a unit that does not go to the cell. The purgatory may be freed. */
+static void purgatory_return(struct twheel_purgatory *purgatory)
+{
+	lockdep_assert_held(&purgatory->lock);
+	WRITE_ONCE(purgatory->quota, purgatory->quota + 1);
+	if (unlikely(purgatory->closed) && purgatory_is_drained(purgatory))
+		wake_up_all(&purgatory->drain);
+}
+
+/* An operation has ended, and its cell is full or closed. The purgatory may be freed. */
+noinline void twheel_purgatory_uncharge_slow(struct twheel_purgatory *purgatory)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&purgatory->lock, flags);
+	purgatory_return(purgatory);
+	if (!purgatory->closed)
+		purgatory_reopen(purgatory, 0);
+	spin_unlock_irqrestore(&purgatory->lock, flags);
+}
+
+/*
+ * The keys of an operation have changed while the purgatory is drained. The caller holds it, or is
+ * an add.
+ */
+void twheel_purgatory_missed(struct twheel_purgatory *purgatory)
+{
+	spin_lock_irq(&purgatory->lock);
+	WRITE_ONCE(purgatory->missed, true);
+	wake_up_all(&purgatory->drain);
+	spin_unlock_irq(&purgatory->lock);
+}
+
+/*
+ * Keep the purgatory until twheel_purgatory_release(). The caller prevents its end, for instance
+ * since an operation is pending and locked, or linked and its bucket locked.
+ */
+void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&purgatory->lock, flags);
+	purgatory->quota--;
+	purgatory->holds++;
+	spin_unlock_irqrestore(&purgatory->lock, flags);
+}
+
+/* Return: false if the purgatory is being drained. */
+bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory)
+{
+	bool held;
+
+	spin_lock_irq(&purgatory->lock);
+	held = !purgatory->closed;
+	purgatory->quota -= held;
+	purgatory->holds += held;
+	spin_unlock_irq(&purgatory->lock);
+	return held;
+}
+
+/* The purgatory may be freed. */
+void twheel_purgatory_release(struct twheel_purgatory *purgatory)
+{
+	spin_lock_irq(&purgatory->lock);
+	purgatory->holds--;
+	purgatory_return(purgatory);
+	spin_unlock_irq(&purgatory->lock);
+}
+
+/* Refuse further adds. */
 static void purgatory_close(struct twheel_purgatory *purgatory)
 {
-	struct twheel_op_list *list;
-	bool was_closed;
-	unsigned int i;
-
-	for (i = 0; i < purgatory->nr_lists; i++) {
-		list = &purgatory->list[i];
-		spin_lock_bh(&list->lock);
-		was_closed = list->draining;
-		list->draining = true;
-		spin_unlock_bh(&list->lock);
-		if (!was_closed)
-			twheel_op_list_release(purgatory, list);
+	spin_lock_irq(&purgatory->lock);
+	if (!purgatory->closed) {
+		/* Also read without the lock: pairs with the lock of a bucket or a cell. */
+		WRITE_ONCE(purgatory->closed, true);
+		purgatory_collect(purgatory);
 	}
+	spin_unlock_irq(&purgatory->lock);
 }
 
 /**
@@ -207,16 +366,29 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
-	u32 nr;
+	bool drained;
+	u32 nr = 0;
 
 	if (waits_for_itself(purgatory))
 		return 0;
 	might_sleep();
 	lockdep_wait(purgatory);
 	purgatory_close(purgatory);
-	/* Adds are refused, so one pass is enough. */
-	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
-	wait_for_completion(&purgatory->drained);
+	/*
+	 * Adds are refused, so one pass is enough, unless the keys of an operation change
+	 * meanwhile.
+	 */
+	do {
+		nr += twheel_purgatory_end_all(purgatory, TWHEEL_REASON_CANCELLED, 0, 0,
+					       TWHEEL_MAY_SLEEP);
+		wait_event(purgatory->drain,
+			   purgatory_is_drained(purgatory) || READ_ONCE(purgatory->missed));
+		/* With the lock: the CPU that woke the caller has dropped it. */
+		spin_lock_irq(&purgatory->lock);
+		drained = purgatory_is_drained(purgatory);
+		purgatory->missed = false;
+		spin_unlock_irq(&purgatory->lock);
+	} while (!drained);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_drain);
@@ -237,8 +409,10 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 	list_del(&purgatory->listed);
 	mutex_unlock(&twheel_purgatories_lock);
 	twheel_purgatory_drain(purgatory);
+	twheel_timer_shutdown_sync(&purgatory->deferred_timer);
 	twheel_keys_destroy(&purgatory->keys);
-	kfree(purgatory);
+	free_percpu(purgatory->cells);
+	kfree_rcu(purgatory, rcu);
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
 
@@ -246,23 +420,26 @@ EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
 void twheel_purgatory_count(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats)
 {
-	struct twheel_op_list *list;
-	unsigned int i, reason;
+	const struct twheel_cell *cell;
+	unsigned int cpu, reason;
 
 	memset(stats, 0, sizeof(*stats));
 	stats->rejected = atomic64_read(&purgatory->rejected);
-	for (i = 0; i < purgatory->nr_lists; i++) {
-		list = &purgatory->list[i];
-		spin_lock_bh(&list->lock);
-		stats->watches += list->watches;
-		stats->added += list->added;
-		stats->pending += list->added;
-		for (reason = 0; reason < ARRAY_SIZE(list->ended); reason++) {
-			stats->ended[reason] += list->ended[reason];
-			stats->pending -= list->ended[reason];
-		}
-		spin_unlock_bh(&list->lock);
+	for_each_possible_cpu(cpu) {
+		cell = per_cpu_ptr(purgatory->cells, cpu);
+		stats->watches += READ_ONCE(cell->watches);
+		stats->added += READ_ONCE(cell->added);
+		for (reason = TWHEEL_REASON_COMPLETED; reason <= TWHEEL_REASON_CANCELLED; reason++)
+			stats->ended[reason] += READ_ONCE(cell->ended[reason - 1]);
 	}
+	/* The CPUs were read one after the other. */
+	stats->pending = stats->added;
+	for (reason = TWHEEL_REASON_COMPLETED; reason <= TWHEEL_REASON_CANCELLED; reason++)
+		stats->pending -= stats->ended[reason];
+	if ((s64)stats->pending < 0)
+		stats->pending = 0;
+	if ((s64)stats->watches < 0)
+		stats->watches = 0;
 }
 
 /**

@@ -30,7 +30,7 @@
 #include <linux/sched/signal.h>
 #include <trace/events/twheel.h>
 
-#include "op.h"
+#include "end.h"
 
 /* Maximum number of watches that are visited before the lock of the bucket is dropped. */
 #define SIGNAL_CHUNK	32
@@ -67,7 +67,7 @@ struct signal {
 	struct twheel_watch	end;
 	bool			marked;
 
-	/* Operations of this chunk: claimed ones, as a mask, and ones to check, with a hold */
+	/* Operations of this chunk: claimed ones, as a mask, and ones to check, with a reference */
 	struct twheel_op	*ops[SIGNAL_OPS];
 	unsigned int		nr_ops;
 	unsigned long		claimed;
@@ -80,8 +80,35 @@ enum signal_visit {
 };
 
 /*
- * Visit a watch. An operation to check has a hold. A claimed one keeps its first hold until its
- * callback returns, and has another one if @fn runs after that.
+ * Count a signal of a locked operation, with the bucket of the watch locked, too. Return: true if
+ * it completes the operation.
+ *
+ * @missing is the number of keys yet to be satisfied, or for TWHEEL_COND_SUM the missing amount. A
+ * predicate does not use it.
+ */
+static __always_inline bool op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amount)
+{
+	u64 counts = amount;
+
+	/* The most frequent case */
+	if (likely(op->condition == TWHEEL_COND_ANY && watch->need == 1)) {
+		watch->need = 0;
+		op->missing = 0;
+		trace_twheel_op_signal(op, &watch->key);
+		return true;
+	}
+	if (op->condition != TWHEEL_COND_SUM) {
+		counts = watch->need == 1;
+		watch->need -= !!watch->need;
+	}
+	op->missing -= min(counts, op->missing);
+	trace_twheel_op_signal(op, &watch->key);
+	return !op->missing;
+}
+
+/*
+ * Visit a watch. An operation to check has a reference, and so has a claimed one if @fn runs after
+ * its callback. A claimed one is unlinked from this key.
  */
 static __always_inline enum signal_visit signal_visit(const struct signal_args *args,
 						      const struct twheel_key_at *at,
@@ -89,39 +116,44 @@ static __always_inline enum signal_visit signal_visit(const struct signal_args *
 {
 	enum signal_visit visit = VISIT_DONE;
 	struct twheel_op *op = watch->op;
+	struct twheel_shard *shard = twheel_op_lock(op);
 
-	spin_lock(&op->lock);
-	if (likely(twheel_op_state(op) == OP_PENDING)) {
+	/* It is linked, so it is not done. */
+	if (likely(twheel_timer_pending(&op->timer))) {
 		if (args->kind == SIGNAL_CANCEL)
 			visit = VISIT_CLAIMED;
 		else if (unlikely(twheel_op_has_predicate(op)))
 			visit = VISIT_CHECK;
-		else if (args->kind == SIGNAL_COUNT &&
-			 twheel_op_condition_signal(op, watch, args->amount))
+		else if (args->kind == SIGNAL_COUNT && op_count(op, watch, args->amount))
 			visit = VISIT_CLAIMED;
 	}
-	if (visit == VISIT_CLAIMED) {
+	if (visit == VISIT_CLAIMED)
+		op_claim(shard, op);
+	twheel_op_unlock(shard);
+	if (visit == VISIT_CLAIMED)
 		twheel_key_unlink(at, watch);
-		if (args->kind == SIGNAL_CANCEL)
-			twheel_op_claim(op, TWHEEL_REASON_CANCELLED, 0, 0);
-		else
-			twheel_op_claim(op, TWHEEL_REASON_COMPLETED, 0, args->value);
-	}
 	if (visit == VISIT_CHECK || (visit == VISIT_CLAIMED && unlikely(args->fn)))
-		twheel_op_hold(op);
-	spin_unlock(&op->lock);
+		twheel_op_get(op);
 	return visit;
 }
 
-/* End a visit of an operation that was claimed and unlinked. The caller may be its owner. */
-static inline void signal_end_claimed(const struct signal_args *args, struct twheel_op *op,
-				      bool owned)
+/* Record the result of a claimed and unlinked operation. */
+static __always_inline void signal_record(const struct signal_args *args, struct twheel_op *op)
 {
-	if (owned)
-		twheel_op_callback(op);
+	enum twheel_reason reason = args->kind == SIGNAL_CANCEL ? TWHEEL_REASON_CANCELLED :
+								   TWHEEL_REASON_COMPLETED;
+
+	op_record(op, reason, 0, args->value, twheel_clock_ns(twheel_op_clock(op)));
+}
+
+/* End a visit of an operation that was claimed and unlinked. */
+static __always_inline void signal_end_claimed(const struct signal_args *args, struct twheel_op *op)
+{
+	if (likely(!twheel_op_has_predicate(op)) || !twheel_op_leave(op))
+		op_callback(op);
 	if (unlikely(args->fn)) {
 		args->fn(op, args->data);
-		twheel_op_unhold(op);
+		twheel_op_put(op);
 	}
 }
 
@@ -130,7 +162,7 @@ static u32 signal_end_check(struct twheel_op *op)
 {
 	u32 completed = twheel_op_try_complete(op) == 1;
 
-	twheel_op_unhold(op);
+	twheel_op_put(op);
 	return completed;
 }
 
@@ -177,7 +209,7 @@ static struct twheel_watch *signal_chunk(struct signal *signal, const struct twh
 
 /*
  * Visit the first chunk and unlock the key. Return: true if there are more chunks; the purgatory
- * has a hold then.
+ * is held then.
  */
 static bool signal_first(struct signal *signal, struct twheel_purgatory *purgatory,
 			 const struct twheel_key_at *at, const struct twheel_key *key,
@@ -186,7 +218,7 @@ static bool signal_first(struct signal *signal, struct twheel_purgatory *purgato
 	struct twheel_watch *next = signal_chunk(signal, at, first, first->key_prev);
 
 	if (next && hweight_long(signal->claimed) < signal->args->limit) {
-		/* The operations of the linked watches have a hold of the purgatory. */
+		/* The operations of the linked watches have units of its quota. */
 		twheel_purgatory_hold(purgatory);
 		signal_mark(signal, at, key, next);
 	}
@@ -217,19 +249,29 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 	return next;
 }
 
+static noinline void signal_unlink(const struct signal_args *args, struct twheel_op *op)
+{
+	if (op->nr_watches > 1) {
+		twheel_irqs_disable();
+		twheel_op_unlink(op);
+		twheel_irqs_enable();
+	}
+	twheel_keys_move(&op->purgatory->keys);
+	signal_record(args, op);
+}
+
 /* Unlink all claimed operations before running callbacks and predicates, in their order. */
 static void signal_finish(struct signal *signal)
 {
-	unsigned long owned = 0;
 	unsigned int i;
 
 	for (i = 0; i < signal->nr_ops; i++)
-		if (signal->claimed & BIT(i) && twheel_op_unlink(signal->ops[i]))
-			owned |= BIT(i);
+		if (signal->claimed & BIT(i))
+			signal_unlink(signal->args, signal->ops[i]);
 	for (i = 0; i < signal->nr_ops; i++) {
 		if (signal->claimed & BIT(i)) {
 			signal->nr_ended++;
-			signal_end_claimed(signal->args, signal->ops[i], owned & BIT(i));
+			signal_end_claimed(signal->args, signal->ops[i]);
 		} else {
 			signal->nr_ended += signal_end_check(signal->ops[i]);
 		}
@@ -240,19 +282,29 @@ static void signal_finish(struct signal *signal)
  * Visit several watches of a key, which is locked. Not inlined: it initialises a large structure.
  */
 static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
-				   const struct twheel_key_at *at, const struct twheel_key *key,
-				   struct twheel_watch *first, const struct signal_args *args)
+				   struct twheel_key_table *table, struct twheel_key_bucket *bucket,
+				   struct twheel_key key, struct twheel_watch *first,
+				   enum signal_kind kind, unsigned int flags, u32 limit, u64 amount,
+				   u64 value, void (*fn)(struct twheel_op *op, void *data),
+				   void *data)
 {
+	const struct signal_args args = {
+		.kind = kind, .flags = flags, .limit = limit, .amount = amount, .value = value,
+		.fn = fn, .data = data,
+	};
+	const struct twheel_key_at at = {
+		.keys = &purgatory->keys, .table = table, .bucket = bucket, .hash = first->hash,
+	};
 	struct signal signal;
 	bool more;
 
-	signal.args = args;
+	signal.args = &args;
 	signal.nr_ended = 0;
 	signal.marked = false;
-	more = signal_first(&signal, purgatory, at, key, first);
+	more = signal_first(&signal, purgatory, &at, &key, first);
 	signal_finish(&signal);
 	while (more) {
-		if (args->flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE))
+		if (args.flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE))
 			cond_resched();
 		more = signal_next(&signal, purgatory);
 		signal_finish(&signal);
@@ -263,52 +315,76 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 	return signal.nr_ended;
 }
 
+static noinline void signal_do_trace(struct twheel_key key, enum signal_kind kind, u32 nr)
+{
+	trace_twheel_signal_key(&key, kind, nr);
+}
+
 /* Visit the only watch of a key, which is locked: the most frequent case. */
 static __always_inline u32 signal_watch(const struct twheel_key_at *at, struct twheel_watch *watch,
 					const struct signal_args *args)
 {
 	struct twheel_op *op = watch->op;
 	enum signal_visit visit = VISIT_DONE;
-	bool owned;
 
 	/* The mark of another signal has no operation. */
 	if (likely(op))
 		visit = signal_visit(args, at, watch);
-	twheel_key_unlock(at);
+	twheel_key_unlock_irqs_off(at);
+	if (likely(visit == VISIT_CLAIMED) && unlikely(op->nr_watches > 1))
+		twheel_op_unlink(op);
+	twheel_irqs_enable();
 	if (visit == VISIT_DONE)
 		return 0;
-	if (visit == VISIT_CHECK)
+	if (unlikely(visit == VISIT_CHECK))
 		return signal_end_check(op);
-	if (likely(!args->fn)) {
-		twheel_op_finish(op);
-		return 1;
-	}
-	owned = twheel_op_unlink(op);
-	signal_end_claimed(args, op, owned);
+	twheel_keys_move(&op->purgatory->keys);
+	signal_record(args, op);
+	signal_end_claimed(args, op);
 	return 1;
 }
 
-static __always_inline u32 signal_run(struct twheel_purgatory *purgatory,
-				      const struct twheel_key *key,
-				      const struct signal_args *args)
+static __always_inline void signal_trace(struct twheel_key key, enum signal_kind kind, u32 nr)
+{
+	if (trace_twheel_signal_key_enabled())
+		signal_do_trace(key, kind, nr);
+}
+
+/* Look a key up, and leave it locked if it is watched. Return: its first watch, or NULL. */
+static __always_inline struct twheel_watch *signal_begin(struct twheel_purgatory *purgatory,
+							 const struct twheel_key *key,
+							 struct twheel_key_at *at,
+							 unsigned int kind, unsigned int flags)
 {
 	struct twheel_keys *keys = &purgatory->keys;
+	struct twheel_watch *first;
+
+	might_sleep_if(flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE));
+	*at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
+	first = twheel_key_first(at, key);
+	if (!first) {
+		twheel_key_unlock(at);
+		signal_trace(*key, kind, 0);
+	}
+	return first;
+}
+
+static __always_inline u32 signal_run(struct twheel_purgatory *purgatory,
+				      const struct twheel_key *key, const struct twheel_key_at *at,
+				      struct twheel_watch *first, const struct signal_args *args)
+{
 	/* A callback may free the memory of @key. */
 	const struct twheel_key copy = *key;
-	struct twheel_watch *first;
-	struct twheel_key_at at;
-	u32 nr = 0;
+	u32 nr;
 
-	might_sleep_if(args->flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE));
-	at = twheel_key_lock(keys, twheel_keys_hash(keys, &copy));
-	first = twheel_key_first(&at, &copy);
-	if (!first)
-		twheel_key_unlock(&at);
-	else if (likely(twheel_watch_is_only(first)))
-		nr = signal_watch(&at, first, args);
+	/* One by one, so that those of a signal of a single watch stay in registers. */
+	if (likely(twheel_watch_is_only(first)))
+		nr = signal_watch(at, first, args);
 	else
-		nr = signal_watches(purgatory, &at, &copy, first, args);
-	trace_twheel_signal_key(&copy, args->kind, nr);
+		nr = signal_watches(purgatory, at->table, at->bucket, copy, first, args->kind,
+				    args->flags, args->limit, args->amount, args->value, args->fn,
+				    args->data);
+	signal_trace(copy, args->kind, nr);
 	return nr;
 }
 
@@ -334,12 +410,15 @@ static __always_inline u32 signal_run(struct twheel_purgatory *purgatory,
 u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		       u64 amount, u64 value, u32 limit, unsigned int flags)
 {
-	const struct signal_args args = {
+	struct twheel_key_at at;
+	struct twheel_watch *first = signal_begin(purgatory, key, &at, SIGNAL_COUNT, flags);
+
+	if (!first)
+		return 0;
+	return signal_run(purgatory, key, &at, first, &(struct signal_args) {
 		.kind = SIGNAL_COUNT, .flags = flags, .limit = limit ?: U32_MAX,
 		.amount = amount ?: 1, .value = value,
-	};
-
-	return signal_run(purgatory, key, &args);
+	});
 }
 EXPORT_SYMBOL_GPL(twheel_signal_some);
 
@@ -362,11 +441,14 @@ EXPORT_SYMBOL_GPL(twheel_signal_some);
 u32 twheel_check_and_complete(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 			      u32 limit, unsigned int flags)
 {
-	const struct signal_args args = {
-		.kind = SIGNAL_CHECK, .flags = flags, .limit = limit ?: U32_MAX,
-	};
+	struct twheel_key_at at;
+	struct twheel_watch *first = signal_begin(purgatory, key, &at, SIGNAL_CHECK, flags);
 
-	return signal_run(purgatory, key, &args);
+	if (!first)
+		return 0;
+	return signal_run(purgatory, key, &at, first, &(struct signal_args) {
+		.kind = SIGNAL_CHECK, .flags = flags, .limit = limit ?: U32_MAX,
+	});
 }
 EXPORT_SYMBOL_GPL(twheel_check_and_complete);
 
@@ -389,11 +471,14 @@ u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twhee
 			  void (*fn)(struct twheel_op *op, void *data), void *data,
 			  unsigned int flags)
 {
-	const struct signal_args args = {
-		.kind = SIGNAL_CANCEL, .flags = flags, .limit = U32_MAX, .fn = fn, .data = data,
-	};
+	struct twheel_key_at at;
+	struct twheel_watch *first = signal_begin(purgatory, key, &at, SIGNAL_CANCEL, flags);
 
-	return signal_run(purgatory, key, &args);
+	if (!first)
+		return 0;
+	return signal_run(purgatory, key, &at, first, &(struct signal_args) {
+		.kind = SIGNAL_CANCEL, .flags = flags, .limit = U32_MAX, .fn = fn, .data = data,
+	});
 }
 EXPORT_SYMBOL_GPL(twheel_cancel_for_key);
 

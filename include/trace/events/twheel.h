@@ -203,7 +203,7 @@ TRACE_EVENT(twheel_op_add,
 	TP_fast_assign(
 		__entry->op = op;
 		__entry->deadline = op->deadline;
-		__entry->missing = op->missing;
+		__entry->missing = op->nr_watches ? op->missing : 0;
 		__entry->clock = clock;
 		__entry->condition = op->condition;
 		__entry->nr_watches = op->nr_watches;
@@ -226,12 +226,15 @@ TRACE_EVENT(twheel_op_end,
 		__field(u8, reason)
 	),
 	TP_fast_assign(
+		struct twheel_op_result result;
+
+		twheel_op_get_result(op, &result);
 		__entry->op = op;
-		__entry->deadline = op->deadline;
-		__entry->time = op->time;
-		__entry->value = op->value;
-		__entry->error = op->error;
-		__entry->reason = op->reason;
+		__entry->deadline = result.deadline;
+		__entry->time = result.time;
+		__entry->value = result.value;
+		__entry->error = result.error;
+		__entry->reason = result.reason;
 	),
 	TP_printk("op=%p reason=%u value=%llu error=%d deadline=%llu time=%llu",
 		  __entry->op, __entry->reason, __entry->value, __entry->error,

@@ -52,6 +52,11 @@ static inline void refcount_inc(refcount_t *r)
 	WARN_ON(atomic_rig_add(&r->refs, 1, __ATOMIC_RELAXED) <= 1);
 }
 
+static inline void refcount_add(int n, refcount_t *r)
+{
+	WARN_ON(atomic_rig_add(&r->refs, n, __ATOMIC_RELAXED) <= n);
+}
+
 static inline bool refcount_inc_not_zero(refcount_t *r)
 {
 	int refs = atomic_read(&r->refs);

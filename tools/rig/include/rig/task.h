@@ -140,6 +140,8 @@ extern unsigned long rig_thread_size;
 #define preempt_count_set(count)	((void)(rig_self()->atomic = (count)))
 #define local_irq_save(flags)		((void)((flags) = 0))
 #define local_irq_restore(flags)	((void)(flags))
+#define local_irq_disable()		rcu_read_lock()
+#define local_irq_enable()		rcu_read_unlock()
 /* Softirqs may run, but read-side sections of RCU are respected. */
 #define local_bh_disable()		rcu_read_lock()
 #define local_bh_enable()		rcu_read_unlock()
@@ -177,6 +179,7 @@ extern unsigned int nr_cpu_ids;
 enum cpuhp_state { CPUHP_OFFLINE };
 #define cpuhp_setup_state_nocalls(state, name, startup, teardown)	((void)(startup), (state))
 #define cpuhp_remove_state_nocalls(state)				((void)(state))
+#define cpu_possible(cpu)		cpu_online(cpu)
 
 /* Per-CPU variables are in a section, of which each CPU has a copy. */
 extern char __start_percpu_section[] __weak, __stop_percpu_section[] __weak;
@@ -184,15 +187,32 @@ extern char *rig_percpu[RIG_CPUS];
 #define DEFINE_PER_CPU(type, name)					\
 	__attribute__((section("percpu_section"))) __typeof__(type) name
 #define DECLARE_PER_CPU(type, name)	extern __typeof__(type) name
-#define per_cpu_ptr(p, cpu)						\
-	((typeof(p))(rig_percpu[cpu] + ((char *)(p) - __start_percpu_section)))
+#define per_cpu_ptr(p, cpu)		((typeof(p))rig_per_cpu((char *)(p), cpu))
 #define this_cpu_ptr(p)			per_cpu_ptr(p, raw_smp_processor_id())
+#define raw_cpu_ptr(p)			this_cpu_ptr(p)
+
+/* Those that are allocated are an array. */
+#define RIG_PERCPU_SIZE			256
+#define alloc_percpu_gfp(type, gfp)	({						\
+	static_assert(sizeof(type) <= RIG_PERCPU_SIZE);					\
+	(type *)kzalloc(RIG_CPUS * RIG_PERCPU_SIZE, gfp); })
+#define free_percpu(p)			kfree(p)
+
+static inline void *rig_per_cpu(char *p, unsigned int cpu)
+{
+	if (p >= __start_percpu_section && p < __stop_percpu_section)
+		return rig_percpu[cpu] + (p - __start_percpu_section);
+	return p + cpu * RIG_PERCPU_SIZE;
+}
+
 #ifdef RIG_CLOCK
 #define rig_this_cpu_add(variable, n)	((void)(*this_cpu_ptr(&(variable)) += (n)))
 #else
 #define rig_this_cpu_add(variable, n)					\
 	((void)__atomic_fetch_add(this_cpu_ptr(&(variable)), n, __ATOMIC_RELAXED))
 #endif
+#define this_cpu_add(variable, n)	rig_this_cpu_add(variable, n)
+#define this_cpu_sub(variable, n)	rig_this_cpu_add(variable, -(n))
 #define this_cpu_inc(variable)		rig_this_cpu_add(variable, 1)
 #define this_cpu_dec(variable)		rig_this_cpu_add(variable, -1)
 #define this_cpu_read(variable)		READ_ONCE(*this_cpu_ptr(&(variable)))
