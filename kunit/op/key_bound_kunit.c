@@ -3,10 +3,12 @@
  * KUnit tests for the key table: bound on the number of keys of a bucket.
  *
  * New keys are refused if they were chosen to collide in one bucket. Keys that are already watched
- * are not affected. The same without memory for a larger table: see tools/rig/chains.c.
+ * are not affected. The same without memory for a larger table: see tools/rig/chains.c. The table
+ * does not shrink while keys are removed in the order of a walk.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
@@ -25,6 +27,9 @@ struct key_op {
 static struct key_op *key_ops;
 static unsigned int nr_key_ops, nr_pending;
 
+/* The largest number of keys of a bucket, looked for after each so many ends, if not 0 */
+static unsigned int longest, look_after;
+
 static void key_op_ended(struct twheel_op *op)
 {
 	struct key_op *key_op = container_of(op, struct key_op, op);
@@ -32,6 +37,8 @@ static void key_op_ended(struct twheel_op *op)
 	key_op->ended++;
 	key_op->pending = false;
 	nr_pending--;
+	if (look_after && !(nr_pending % look_after))
+		longest = max(longest, keys_max_per_bucket(&probe_purgatory->keys));
 }
 
 static void key_op_release(struct twheel_op *op)
@@ -228,8 +235,27 @@ static void keys_colliding_in_one_bucket_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_full), 0);
 }
 
+static void buckets_stay_short_while_all_operations_are_completed(struct kunit *test)
+{
+	struct twheel_keys *keys;
+
+	key_ops_alloc(test, BIT(16));
+	probe_limit(test, nr_key_ops, 0);
+	keys = &probe_purgatory->keys;
+	KUNIT_EXPECT_EQ(test, add_all(test), 0);
+	KUNIT_EXPECT_GE(test, keys->table->mask + 1, nr_key_ops / 8);
+	look_after = 256;
+	complete_all_ops(test);
+	KUNIT_EXPECT_GT(test, longest, 0);
+	KUNIT_EXPECT_LE(test, longest, TWHEEL_KEY_MOST);
+	/* Without keys it is as small as it can be. */
+	KUNIT_EXPECT_EQ(test, keys->table->mask + 1, TWHEEL_KEY_MOST);
+}
+
 static int bound_init(struct kunit *test)
 {
+	longest = 0;
+	look_after = 0;
 	nr_pending = 0;
 	nr_key_ops = 0;
 	key_ops = NULL;
@@ -244,6 +270,7 @@ static void bound_exit(struct kunit *test)
 
 static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(keys_colliding_in_one_bucket_are_refused),
+	KUNIT_CASE(buckets_stay_short_while_all_operations_are_completed),
 	{}
 };
 

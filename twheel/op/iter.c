@@ -26,9 +26,6 @@
 /* Maximum number of watches that are visited with the lock of the bucket held */
 #define ITER_CHUNK	32
 
-/* Number of operations that are ended until the table of keys may be too large */
-#define ITER_SHRINK	256
-
 /* Operations without watches */
 
 static struct twheel_op *op_after(struct twheel_cell *cell, struct twheel_op *op)
@@ -187,7 +184,7 @@ static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
  * An operation that was added before, is pending during the whole walk, and whose set of keys does
  * not change, is visited once. Others may be visited, one whose keys change more than once. The
  * order is unspecified. Only a few iterators should be active at a time. One that stands among the
- * watches of a key keeps this key.
+ * watches of a key keeps this key. Until the end of the walk the table of keys does not shrink.
  *
  * Context: any.
  */
@@ -202,6 +199,7 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 	iter->marked = false;
 	iter->at_end = false;
 	iter->all = false;
+	twheel_keys_walk_begin(&purgatory->keys);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_start);
 
@@ -264,6 +262,7 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 		twheel_key_unlock(&at);
 		iter->marked = false;
 	}
+	twheel_keys_walk_end(&iter->purgatory->keys);
 	iter_drop_op(iter);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_end);
@@ -336,8 +335,6 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
 		if (flags & TWHEEL_KILLABLE && fatal_signal_pending(current))
 			break;
 		nr += !twheel_op_end(op, reason, error, value);
-		if (!(nr % ITER_SHRINK))
-			twheel_keys_ask_to_shrink(&purgatory->keys);
 		cond_resched();
 	}
 	twheel_op_iter_end(&iter);
@@ -359,9 +356,13 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
 u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value,
 			unsigned int flags)
 {
+	u32 nr;
+
 	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
 		error = -EINVAL;
-	return twheel_purgatory_end_all(purgatory, TWHEEL_REASON_COMPLETED, error,
-					error ? 0 : value, flags);
+	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_COMPLETED, error,
+				      error ? 0 : value, flags);
+	twheel_keys_shrink(&purgatory->keys);
+	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_complete_all);

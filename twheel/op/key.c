@@ -67,6 +67,10 @@
  * buckets it is quartered. After adds a table has 16 to 32 bytes for each key, if it has some
  * hundred.
  *
+ * While a caller walks over the keys, the table does not shrink. If the caller removes the keys that
+ * it visits, those that are left are in few buckets, with the same low bits of their hashes. Each
+ * time the table was quartered, they would be four times as many in a bucket.
+ *
  *
  * Order of a walk
  * ---------------
@@ -90,7 +94,9 @@
  * objects and their table took 105 bytes for each key, where this table takes 16 to 32. Each
  * insertion and removal writes to one counter, which CPUs with keys of their own share.
  */
+#include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/bug.h>
 #include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
@@ -168,16 +174,24 @@ struct twheel_watch *twheel_key_after(const struct twheel_key_at *at,
 
 /* The size that the table should have */
 
-/* Return: number of keys in @nr buckets around @i, a hint without their locks. */
-static unsigned int table_sample(const struct twheel_key_table *table, u32 i, unsigned int nr)
+/*
+ * Return: number of keys in @nr buckets around @i, and in @most in the longest of them, hints
+ * without their locks. All values of the low bits occur, so the buckets are far apart in a walk.
+ */
+static unsigned int table_sample(const struct twheel_key_table *table, u32 i, unsigned int nr,
+				 unsigned int *most)
 {
 	const struct twheel_key_bucket *bucket;
 	unsigned int keys, sum = 0;
 
+	*most = 0;
 	while (nr--) {
 		bucket = twheel_key_bucket(table, i ^ nr);
 		keys = bucket ? READ_ONCE(bucket->nr) : TWHEEL_KEY_MOVED;
-		sum += keys == TWHEEL_KEY_MOVED ? 0 : keys;
+		if (keys == TWHEEL_KEY_MOVED)
+			continue;
+		sum += keys;
+		*most = max(*most, keys);
 	}
 	return sum;
 }
@@ -186,16 +200,19 @@ static unsigned int table_sample(const struct twheel_key_table *table, u32 i, un
 static bool keys_should_move(struct twheel_keys *keys, u32 target)
 {
 	const struct twheel_key_table *table;
-	unsigned int nr, sum;
+	unsigned int nr, sum, most;
 	bool grow;
 
 	rcu_read_lock();
 	table = rcu_dereference_raw(keys->table);
 	grow = target > table->mask;
-	nr = min(table->mask + 1, grow ? TWHEEL_KEY_SEGMENT : TWHEEL_KEY_MOST);
-	sum = table_sample(table, get_random_u32(), nr);
+	nr = min(table->mask + 1, TWHEEL_KEY_SEGMENT);
+	sum = table_sample(table, get_random_u32(), nr, &most);
 	rcu_read_unlock();
-	return grow ? sum > nr * KEYS_LONG / 3 : sum < nr / 4;
+	if (grow)
+		return sum > nr * KEYS_LONG / 3;
+	/* Four buckets are joined. A long one is what a walk that was broken off has left. */
+	return !atomic_read(&keys->walks) && sum < nr / 4 && most <= TWHEEL_KEY_MOST / 4;
 }
 
 static void keys_ask_to_grow(struct twheel_keys *keys, const struct twheel_key_table *table)
@@ -203,8 +220,7 @@ static void keys_ask_to_grow(struct twheel_keys *keys, const struct twheel_key_t
 	WRITE_ONCE(keys->target, 2 * (table->mask + 1));
 }
 
-/* Many keys have been removed in the order of a walk, which leaves the others in few buckets. */
-void twheel_keys_ask_to_shrink(struct twheel_keys *keys)
+static void keys_ask_to_shrink(struct twheel_keys *keys)
 {
 	u32 size;
 
@@ -213,6 +229,13 @@ void twheel_keys_ask_to_shrink(struct twheel_keys *keys)
 	rcu_read_unlock();
 	if (size > TWHEEL_KEY_MOST && !READ_ONCE(keys->target))
 		WRITE_ONCE(keys->target, max(size / 4, TWHEEL_KEY_MOST));
+}
+
+/* Keys that were removed during the walk have not made the table shrink. */
+void twheel_keys_walk_end(struct twheel_keys *keys)
+{
+	if (atomic_dec_and_test(&keys->walks))
+		keys_ask_to_shrink(keys);
 }
 
 /* Watches and buckets */
@@ -231,6 +254,8 @@ static void bucket_put(struct twheel_keys *keys, struct twheel_key_bucket *bucke
 	WRITE_ONCE(bucket->nr, bucket->nr + 1);
 	if (unlikely(bucket->nr == TWHEEL_KEY_MOST))
 		atomic_inc(&keys->nr_full);
+	/* Far beyond the bound, and far below MOVED */
+	WARN_ON_ONCE(bucket->nr == U16_MAX);
 }
 
 /* Return: the pointer to the first watch of a key. */
@@ -512,6 +537,18 @@ bool __twheel_keys_move(struct twheel_keys *keys, bool may_sleep)
 }
 EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_move);
 
+/* Shrink the table as far as its keys allow, after many have been removed. May sleep. */
+void twheel_keys_shrink(struct twheel_keys *keys)
+{
+	bool moved;
+
+	do {
+		keys_ask_to_shrink(keys);
+		for (moved = false; __twheel_keys_move(keys, true); moved = true)
+			cond_resched();
+	} while (moved);
+}
+
 /* Whether a new key would exceed the bound of its bucket. */
 static bool key_is_refused(struct twheel_keys *keys, const struct twheel_watch *watch)
 {
@@ -549,20 +586,21 @@ EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_check);
 u64 twheel_keys_count(struct twheel_keys *keys)
 {
 	const struct twheel_key_table *table;
-	u32 i = 0, most = 0;
+	u32 i = 0, mask = 0;
+	unsigned int most;
 	u64 nr = 0;
 
 	do {
 		rcu_read_lock();
 		table = rcu_dereference_raw(keys->table);
 		for (; table; table = rcu_dereference_raw(table->next)) {
-			most = max(most, table->mask);
+			mask = max(mask, table->mask);
 			if (i <= table->mask)
-				nr += table_sample(table, i, TWHEEL_KEY_MOST);
+				nr += table_sample(table, i, TWHEEL_KEY_MOST, &most);
 		}
 		rcu_read_unlock();
 		i += TWHEEL_KEY_MOST;
-	} while (i <= most);
+	} while (i <= mask);
 	return nr;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_keys_count);

@@ -32,12 +32,12 @@ struct mem_cgroup;
 /* Number of buckets that are allocated and freed at once, in larger tables */
 #define TWHEEL_KEY_SEGMENT	128U
 
-#define TWHEEL_KEY_MOVED	U16_MAX
+#define TWHEEL_KEY_MOVED	U32_MAX
 
 /* Some keys, in a cache line; more with debugging of locks and on PREEMPT_RT */
 struct twheel_key_bucket {
 	spinlock_t		lock;	/* of all of this and the watches; outside of a shard's */
-	u16			nr;	/* of keys, or MOVED; a hint without @lock */
+	u32			nr;	/* of keys, or MOVED; a hint without @lock */
 	u64			tags;	/* a byte of the hash of the first key of each slot */
 	union {
 		struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];	/* first watches of keys */
@@ -62,6 +62,7 @@ struct twheel_keys {
 	siphash_key_t			secret;		/* random; immutable, as the next one */
 	u64				state[4];	/* of SipHash with the secret */
 	struct mem_cgroup		*memcg;		/* charged for buckets; immutable */
+	atomic_t			walks;		/* under way; the table does not shrink */
 	spinlock_t			lock ____cacheline_aligned_in_smp;	/* for moves */
 };
 
@@ -234,6 +235,18 @@ struct twheel_key_walk {
 	u32	mask;	/* the locked bucket has the hashes that are equal in these bits */
 };
 
+/*
+ * Before and after a walk whose caller may remove the keys that it visits, in its order. Their
+ * buckets are emptied one after the other, while the others stay as long as they are. A smaller
+ * table would be right on average, and have all keys in few buckets.
+ */
+static inline void twheel_keys_walk_begin(struct twheel_keys *keys)
+{
+	atomic_inc(&keys->walks);
+}
+
+void twheel_keys_walk_end(struct twheel_keys *keys);
+
 /* Lock the next bucket of a walk, with interrupts disabled. */
 static inline struct twheel_key_at twheel_keys_walk(struct twheel_keys *keys,
 						    struct twheel_key_walk *walk)
@@ -367,7 +380,7 @@ struct twheel_watch *twheel_key_after(const struct twheel_key_at *at,
 void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
 			    struct twheel_watch *next);
 
-void twheel_keys_ask_to_shrink(struct twheel_keys *keys);
+void twheel_keys_shrink(struct twheel_keys *keys);
 bool __twheel_keys_move(struct twheel_keys *keys, bool may_sleep);
 int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr,
 			bool may_sleep);
