@@ -30,6 +30,21 @@ static void op_cancel_on_set(struct twheel_op *op)
 }
 
 /*
+ * Re-arm the timer of an operation that has been added. Return: as twheel_timer_rearm_exact(). If
+ * the operation is done, its wheel may have been destroyed; see op.c.
+ */
+static int op_rearm(struct twheel_op *op, u64 deadline, u64 slack_ns, enum twheel_rearm mode)
+{
+	int ret = -ENOENT;
+
+	rcu_read_lock();
+	if (likely(twheel_op_state(op) != OP_DONE))
+		ret = twheel_timer_rearm_exact(&op->timer, deadline, slack_ns, mode, &op->deadline);
+	rcu_read_unlock();
+	return ret;
+}
+
+/*
  * Arm the timer of an operation with a predicate for its deadline, at the end of its add, unless it
  * has ended or was re-armed.
  */
@@ -37,8 +52,7 @@ void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns)
 {
 	struct twheel_shard *shard;
 
-	if (twheel_timer_rearm_exact(&op->timer, deadline, slack_ns, TWHEEL_REARM_IF_UNARMED,
-				     &op->deadline) == -ECANCELED)
+	if (op_rearm(op, deadline, slack_ns, TWHEEL_REARM_IF_UNARMED) == -ECANCELED)
 		op_cancel_on_set(op);
 	shard = twheel_op_lock_pending(op);
 	if (IS_ERR(shard))
@@ -83,12 +97,7 @@ int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 			return PTR_ERR(shard);
 		twheel_op_unlock_irqs(shard);
 	}
-	/* If it is done, its wheel may have been destroyed; see op.c. */
-	rcu_read_lock();
-	ret = -ENOENT;
-	if (likely(twheel_op_state(op) != OP_DONE))
-		ret = twheel_timer_rearm_exact(&op->timer, deadline, slack_ns, mode, &op->deadline);
-	rcu_read_unlock();
+	ret = op_rearm(op, deadline, slack_ns, mode);
 	if (likely(ret >= 0)) {
 		if (ret)
 			trace_twheel_op_rearm(op, slack_ns);
