@@ -351,6 +351,19 @@ static void forward_advances_by_whole_periods(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, deadline, TWHEEL_NEVER);
 }
 
+/* A late re-arm of an operation may find a wheel whose levels have been freed. */
+static void add_after_stop_allocates_no_level(struct kunit *test)
+{
+	struct twheel_shard *shard = twheel_local_shard(timer_wheel);
+	unsigned int nr_levels = shard->queue.wheel.nr_levels;
+	static struct timer_probe probe;
+
+	timer_probe_init(&probe);
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_add_at(&probe, KTIME_MAX), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, shard->queue.wheel.nr_levels, nr_levels);
+}
+
 #define MAX_WHEELS	64
 
 static void too_many_wheels_return_eusers(struct kunit *test)
@@ -387,6 +400,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(callback_may_free_own_timer),
 	KUNIT_CASE(add_during_cancel_sync_of_work_returns_eshutdown),
 	KUNIT_CASE(rearm_during_stop_returns_eshutdown),
+	KUNIT_CASE(add_after_stop_allocates_no_level),
 	KUNIT_CASE(lateness_is_counted),
 	KUNIT_CASE(forward_advances_by_whole_periods),
 	KUNIT_CASE(too_many_wheels_return_eusers),

@@ -272,7 +272,9 @@ static noinline void shard_add_levels(struct twheel_shard *shard, u64 tick)
 	gfp |= __GFP_NOWARN | shard->account;
 	do {
 		spin_lock_irqsave(&shard->lock, flags);
-		reaches = twheel_wheel_reaches(wheel, tick);
+		/* A late re-arm must not add one to a wheel whose levels have been freed. */
+		reaches = shard->checks & TWHEEL_CHECK_STOPPED ||
+			  twheel_wheel_reaches(wheel, tick);
 		if (level && !reaches && twheel_wheel_grow(wheel, level)) {
 			reaches = twheel_wheel_reaches(wheel, tick);
 			level = NULL;
