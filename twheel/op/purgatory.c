@@ -193,16 +193,22 @@ static void lockdep_wait(struct twheel_purgatory *purgatory)
 
 /* Quota */
 
+/* The drain reads it without the lock. */
+static void purgatory_add_quota(struct twheel_purgatory *purgatory, int nr)
+{
+	lockdep_assert_held(&purgatory->lock);
+	WRITE_ONCE(purgatory->quota, purgatory->quota + nr);
+}
+
 /* Collect the units of all cells, and shut them. */
 static void purgatory_collect(struct twheel_purgatory *purgatory)
 {
 	unsigned int cpu;
 	int quota;
 
-	lockdep_assert_held(&purgatory->lock);
 	for_each_possible_cpu(cpu) {
 		quota = atomic_xchg(&per_cpu_ptr(purgatory->cells, cpu)->quota, TWHEEL_CELL_SHUT);
-		purgatory->quota += max(quota, 0);
+		purgatory_add_quota(purgatory, max(quota, 0));
 	}
 }
 
@@ -213,10 +219,9 @@ static void purgatory_reopen(struct twheel_purgatory *purgatory, int quota)
 {
 	int old;
 
-	lockdep_assert_held(&purgatory->lock);
 	old = atomic_xchg(&raw_cpu_ptr(purgatory->cells)->quota,
 			  purgatory->quota < 0 ? TWHEEL_CELL_SHUT : quota);
-	purgatory->quota += max(old, 0);
+	purgatory_add_quota(purgatory, max(old, 0));
 }
 
 /* Number of operations that have ended and still have a unit; not more than that. */
@@ -251,11 +256,11 @@ noinline int twheel_purgatory_charge_slow(struct twheel_purgatory *purgatory)
 	if (purgatory->quota <= 0)
 		purgatory_collect(purgatory);
 	if (purgatory->quota > (int)(TWHEEL_PORTION * nr_cpu_ids)) {
-		purgatory->quota -= TWHEEL_PORTION;
+		purgatory_add_quota(purgatory, -TWHEEL_PORTION);
 		purgatory_reopen(purgatory, TWHEEL_PORTION - 1);
 	} else if (purgatory->quota > 0 ||
 		   purgatory->quota + purgatory->holds + purgatory_nr_ending(purgatory) > 0) {
-		purgatory->quota--;
+		purgatory_add_quota(purgatory, -1);
 	} else {
 		err = -ENOSPC;
 	}
@@ -273,8 +278,7 @@ static bool purgatory_is_drained(const struct twheel_purgatory *purgatory)
 /* Return a unit that does not go to the cell. The purgatory may be freed. */
 static void purgatory_return(struct twheel_purgatory *purgatory)
 {
-	lockdep_assert_held(&purgatory->lock);
-	WRITE_ONCE(purgatory->quota, purgatory->quota + 1);
+	purgatory_add_quota(purgatory, 1);
 	if (unlikely(purgatory->closed) && purgatory_is_drained(purgatory))
 		wake_up_all(&purgatory->drain);
 }
@@ -312,7 +316,7 @@ void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
 	unsigned long flags;
 
 	spin_lock_irqsave(&purgatory->lock, flags);
-	purgatory->quota--;
+	purgatory_add_quota(purgatory, -1);
 	purgatory->holds++;
 	spin_unlock_irqrestore(&purgatory->lock, flags);
 }
@@ -324,7 +328,7 @@ bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory)
 
 	spin_lock_irq(&purgatory->lock);
 	held = !purgatory->closed;
-	purgatory->quota -= held;
+	purgatory_add_quota(purgatory, -held);
 	purgatory->holds += held;
 	spin_unlock_irq(&purgatory->lock);
 	return held;
