@@ -204,12 +204,18 @@ static void purgatory_add_quota(struct twheel_purgatory *purgatory, int nr)
 static void purgatory_collect(struct twheel_purgatory *purgatory)
 {
 	unsigned int cpu;
-	int quota;
+	atomic_t *cell;
 
+	/* At the limit each add comes here, with the lock of a bucket. */
+	if (purgatory->shut)
+		return;
 	for_each_possible_cpu(cpu) {
-		quota = atomic_xchg(&per_cpu_ptr(purgatory->cells, cpu)->quota, TWHEEL_CELL_SHUT);
-		purgatory_add_quota(purgatory, max(quota, 0));
+		cell = &per_cpu_ptr(purgatory->cells, cpu)->quota;
+		/* A cell that is shut stays so without the lock. */
+		if (atomic_read(cell) != TWHEEL_CELL_SHUT)
+			purgatory_add_quota(purgatory, atomic_xchg(cell, TWHEEL_CELL_SHUT));
 	}
+	purgatory->shut = true;
 }
 
 /*
@@ -219,8 +225,11 @@ static void purgatory_reopen(struct twheel_purgatory *purgatory, int quota)
 {
 	int old;
 
-	old = atomic_xchg(&raw_cpu_ptr(purgatory->cells)->quota,
-			  purgatory->quota < 0 ? TWHEEL_CELL_SHUT : quota);
+	if (purgatory->quota < 0)
+		quota = TWHEEL_CELL_SHUT;
+	else
+		purgatory->shut = false;
+	old = atomic_xchg(&raw_cpu_ptr(purgatory->cells)->quota, quota);
 	purgatory_add_quota(purgatory, max(old, 0));
 }
 

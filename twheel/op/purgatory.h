@@ -63,6 +63,7 @@ struct twheel_cell {
  * @lock: protects the members up to @deferred_last; innermost
  * @quota: units that neither cells nor operations have; negative after overdrafts
  * @holds: units taken by other users than operations
+ * @shut: all cells are shut
  * @deferred: first of the operations whose callbacks are deferred, linked by their timers
  * @deferred_last: the last one
  * @deferred_timer: runs these callbacks on the reaper
@@ -87,6 +88,7 @@ struct twheel_purgatory {
 	spinlock_t		lock ____cacheline_aligned_in_smp;	/* of the quota */
 	int			quota;
 	int			holds;
+	bool			shut;
 	struct hlist_node	*deferred;
 	struct hlist_node	*deferred_last;
 	struct twheel_timer	deferred_timer;
