@@ -480,7 +480,13 @@ struct twheel_watch {
  */
 struct twheel_op {
 	/* private: */
-	struct twheel_timer		timer;		/* first, see struct twheel_wall_op */
+	union {
+		struct twheel_timer	timer;		/* first, see struct twheel_wall_op */
+		struct {
+			struct hlist_node	unhashed;	/* of @timer, which is not pending */
+			struct list_head	deferred;	/* ended, its callback is deferred */
+		};
+	};
 	struct twheel_purgatory		*purgatory;
 	const struct twheel_op_ops	*ops;
 	refcount_t			ref;

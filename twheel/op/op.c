@@ -98,6 +98,7 @@
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kernel.h>
+#include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
@@ -283,18 +284,12 @@ bool twheel_op_evaluate(struct twheel_op *op, u64 *value)
 static noinline void op_defer(struct twheel_op *op)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
-	struct hlist_node *entry = &op->timer.node.entry;
 
 	/* So that the -EDEADLK check cannot match. */
 	WRITE_ONCE(op->owner, 0);
-	entry->next = NULL;
 	twheel_irqs_disable();
 	spin_lock(&purgatory->lock);
-	if (purgatory->deferred)
-		purgatory->deferred_last->next = entry;
-	else
-		purgatory->deferred = entry;
-	purgatory->deferred_last = entry;
+	list_add_tail(&op->deferred, &purgatory->deferred);
 	WRITE_ONCE(op->state, op->state | OP_DEFERRED);
 	/* With the lock held: the thread that takes the callback may free the operation. */
 	op_wake(op);
@@ -322,19 +317,11 @@ void twheel_op_callback(struct twheel_op *op)
 	op_callback(op);
 }
 
-/* Take an operation off the deferred ones: the one of a link of the list. */
-static struct twheel_op *deferred_take(struct twheel_purgatory *purgatory, struct hlist_node **link,
-				       struct hlist_node *prev)
+static void deferred_take(struct twheel_op *op)
 {
-	struct hlist_node *entry = *link;
-	struct twheel_op *op = container_of(entry, struct twheel_op, timer.node.entry);
-
-	lockdep_assert_held(&purgatory->lock);
-	*link = entry->next;
-	if (purgatory->deferred_last == entry)
-		purgatory->deferred_last = prev;
+	lockdep_assert_held(&op->purgatory->lock);
+	list_del(&op->deferred);
 	WRITE_ONCE(op->state, op->state & ~OP_DEFERRED);
-	return op;
 }
 
 /* The function of the timer of deferred callbacks. */
@@ -342,15 +329,15 @@ void twheel_op_deferred_fn(struct twheel_timer *timer)
 {
 	struct twheel_purgatory *purgatory = container_of(timer, struct twheel_purgatory,
 							  deferred_timer);
-	struct twheel_op *op = NULL;
+	struct twheel_op *op;
 	unsigned int budget;
 
 	/* The end of the purgatory waits for this function. */
 	for (budget = DEFERRED_CHUNK; budget; budget--) {
-		op = NULL;
 		spin_lock_irq(&purgatory->lock);
-		if (purgatory->deferred)
-			op = deferred_take(purgatory, &purgatory->deferred, NULL);
+		op = list_first_entry_or_null(&purgatory->deferred, struct twheel_op, deferred);
+		if (op)
+			deferred_take(op);
 		spin_unlock_irq(&purgatory->lock);
 		if (!op)
 			return;
@@ -362,7 +349,6 @@ void twheel_op_deferred_fn(struct twheel_timer *timer)
 /* Run a deferred callback unless another thread does. */
 static void op_run_deferred(struct twheel_op *op)
 {
-	struct hlist_node **link, *prev = NULL;
 	struct twheel_purgatory *purgatory;
 	bool found = false;
 
@@ -371,13 +357,10 @@ static void op_run_deferred(struct twheel_op *op)
 	if (READ_ONCE(op->state) & OP_DEFERRED) {
 		purgatory = op->purgatory;
 		spin_lock(&purgatory->lock);
-		for (link = &purgatory->deferred; *link; prev = *link, link = &(*link)->next) {
-			found = *link == &op->timer.node.entry;
-			if (found)
-				break;
-		}
+		/* The timer may have been faster. */
+		found = op->state & OP_DEFERRED;
 		if (found)
-			deferred_take(purgatory, link, prev);
+			deferred_take(op);
 		spin_unlock(&purgatory->lock);
 	}
 	twheel_irqs_enable();

@@ -105,6 +105,7 @@ static struct twheel_purgatory *purgatory_alloc(bool account)
 		INIT_LIST_HEAD(&cell->iters);
 	}
 	spin_lock_init(&purgatory->lock);
+	INIT_LIST_HEAD(&purgatory->deferred);
 	init_waitqueue_head(&purgatory->drain);
 	lockdep_init_map(&purgatory->map, "twheel_purgatory", &map_key, 0);
 	return purgatory;

@@ -60,12 +60,11 @@ struct twheel_cell {
  * @listed: entry in twheel_purgatories; protected by twheel_purgatories_lock
  * @serial: serial number, in order of creation; immutable
  * @map: for lockdep; held during callbacks and acquired by drain
- * @lock: protects the members up to @deferred_last; innermost
+ * @lock: protects the members up to @deferred; innermost
  * @quota: units that neither cells nor operations have; negative after overdrafts
  * @holds: units taken by other users than operations
  * @shut: all cells are shut
- * @deferred: first of the operations whose callbacks are deferred, linked by their timers
- * @deferred_last: the last one
+ * @deferred: the operations whose callbacks are deferred
  * @deferred_timer: runs these callbacks on the reaper
  * @missed: the walk of the drain may have missed an operation
  * @drain: woken when all units are back, and for @missed
@@ -89,8 +88,7 @@ struct twheel_purgatory {
 	int			quota;
 	int			holds;
 	bool			shut;
-	struct hlist_node	*deferred;
-	struct hlist_node	*deferred_last;
+	struct list_head	deferred;
 	struct twheel_timer	deferred_timer;
 	bool			missed;
 	wait_queue_head_t	drain;
