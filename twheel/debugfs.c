@@ -14,7 +14,6 @@
 #include <linux/debugfs.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -192,11 +191,10 @@ static void purgatory_show_operations(struct seq_file *file, struct twheel_purga
 	struct twheel_op *op;
 
 	twheel_op_iter_start(&iter, purgatory);
+	iter.may_sleep = true;
 	/* seq_file retries with a larger buffer after an overflow. */
-	while (!seq_has_overflowed(file) && (op = twheel_op_iter_next(&iter))) {
+	while (!seq_has_overflowed(file) && (op = twheel_op_iter_next(&iter)))
 		operation_show(file, purgatory, op, keys);
-		cond_resched();
-	}
 	twheel_op_iter_end(&iter);
 }
 

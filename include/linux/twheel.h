@@ -668,6 +668,7 @@ struct twheel_op_iter {
 	bool				marked;
 	bool				at_end;
 	bool				all;
+	bool				may_sleep;
 };
 
 struct twheel_purgatory *

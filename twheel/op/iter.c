@@ -23,7 +23,7 @@
 
 #include "op.h"
 
-/* Maximum number of watches that are visited with the lock of the bucket held */
+/* Maximum number of operations or watches that are visited with the lock held */
 #define ITER_CHUNK	32
 
 /* Operations without watches */
@@ -56,11 +56,18 @@ static struct twheel_cell *iter_cell(const struct twheel_op_iter *iter)
 	return per_cpu_ptr(iter->purgatory->cells, iter->cell);
 }
 
-/* Return: the next operation of a list, with a reference, or NULL after leaving the list. */
+/* The operation of an add that has yet to watch its keys is found under these. */
+static bool iter_skips(const struct twheel_op_iter *iter, const struct twheel_op *op)
+{
+	return READ_ONCE(op->state) & OP_STARTING && !iter->all;
+}
+
+/* Return: the next operation of a list, with a reference, or NULL after a chunk or the list. */
 static struct twheel_op *iter_next_listed(struct twheel_op_iter *iter)
 {
 	struct twheel_cell *cell = iter_cell(iter);
-	struct twheel_op *op;
+	unsigned int budget = ITER_CHUNK;
+	struct twheel_op *op = NULL;
 
 	twheel_irqs_disable();
 	spin_lock(&cell->lock);
@@ -70,17 +77,16 @@ static struct twheel_op *iter_next_listed(struct twheel_op_iter *iter)
 		iter->last = iter->next ? list_last_entry(&cell->ops, struct twheel_op, listed) :
 					  NULL;
 	}
-	op = iter->next;
-	/* The add of one with a predicate has yet to watch its keys, under which it is found. */
-	while (op && READ_ONCE(op->state) & OP_STARTING && !iter->all)
-		op = op == iter->last ? NULL : op_after(cell, op);
-	if (op) {
+	for (; iter->next && !op && budget; budget--) {
+		if (!iter_skips(iter, iter->next))
+			op = iter->next;
+		iter->next = iter->next == iter->last ? NULL : op_after(cell, iter->next);
+	}
+	if (op)
 		/* It is on the list, so the module has a reference. */
 		twheel_op_get(op);
-		iter->next = op == iter->last ? NULL : op_after(cell, op);
-	} else {
+	else if (!iter->next)
 		list_del_init(&iter->entry);
-	}
 	spin_unlock(&cell->lock);
 	twheel_irqs_enable();
 	return op;
@@ -199,6 +205,7 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 	iter->marked = false;
 	iter->at_end = false;
 	iter->all = false;
+	iter->may_sleep = false;
 	twheel_keys_walk_begin(&purgatory->keys);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_start);
@@ -208,6 +215,13 @@ static void iter_drop_op(struct twheel_op_iter *iter)
 	if (iter->op)
 		twheel_op_put(iter->op);
 	iter->op = NULL;
+}
+
+/* A table may have many buckets without keys. */
+static void iter_relax(const struct twheel_op_iter *iter)
+{
+	if (iter->may_sleep)
+		cond_resched();
 }
 
 /**
@@ -226,10 +240,14 @@ struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 	while (!op && iter->cell < nr_cpu_ids) {
 		if (cpu_possible(iter->cell))
 			op = iter_next_listed(iter);
-		iter->cell += !op;
+		/* It leaves a list at its end. */
+		iter->cell += list_empty(&iter->entry);
+		iter_relax(iter);
 	}
-	while (!op && !iter->at_end)
+	while (!op && !iter->at_end) {
 		op = iter_next_linked(iter);
+		iter_relax(iter);
+	}
 	iter_drop_op(iter);
 	iter->op = op;
 	return op;
@@ -331,11 +349,11 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
 	might_sleep();
 	twheel_op_iter_start(&iter, purgatory);
 	iter.all = true;
+	iter.may_sleep = true;
 	while ((op = twheel_op_iter_next(&iter))) {
 		if (flags & TWHEEL_KILLABLE && fatal_signal_pending(current))
 			break;
 		nr += !twheel_op_end(op, reason, error, value);
-		cond_resched();
 	}
 	twheel_op_iter_end(&iter);
 	return nr;
