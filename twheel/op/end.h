@@ -37,7 +37,9 @@ static __always_inline bool op_claim(struct twheel_shard *shard, struct twheel_o
 
 /*
  * Remove a claimed operation from its keys or its list. Interrupts are disabled, and enabled in
- * between if there are many. Nobody else attaches, links or signals watches after the claim.
+ * between if there are many. Nobody attaches, detaches or signals a watch of an operation that is
+ * not pending. A call that is linking attached watches finds the state ENDED, with the bucket
+ * locked, or has linked them before this locks it.
  */
 static __always_inline void op_unlink(struct twheel_op *op)
 {

@@ -67,9 +67,9 @@
  * buckets it is quartered. After adds a table has 16 to 32 bytes for each key, if it has some
  * hundred.
  *
- * While a caller walks over the keys, the table does not shrink. If the caller removes the keys that
- * it visits, those that are left are in few buckets, with the same low bits of their hashes. Each
- * time the table was quartered, they would be four times as many in a bucket.
+ * While a caller walks over the keys, the table does not shrink. If the caller removes the keys
+ * that it visits, those that are left are in few buckets, with the same low bits of their hashes.
+ * Each time the table was quartered, they would be four times as many in a bucket.
  *
  *
  * Order of a walk

@@ -23,9 +23,10 @@ struct mem_cgroup;
 #define TWHEEL_KEY_SLOTS	6	/* of a bucket */
 
 /*
- * The bound of all work with a lock held, and so the maximum number of keys of a bucket, beyond
- * which new keys are refused. Also the number of buckets of the smallest table. With four keys on
- * average, the probability of 33 in a bucket is 10^-19.
+ * Keys of a bucket beyond which new ones are refused, which bounds the work with its lock held.
+ * Adds that race may exceed it by their keys, and a smaller table by those of the buckets that it
+ * joins. Also the number of keys and buckets that a call moves, and of the buckets of the smallest
+ * table. With four keys on average, the probability of 33 in a bucket is 10^-19.
  */
 #define TWHEEL_KEY_MOST		32U
 

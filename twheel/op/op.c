@@ -455,7 +455,7 @@ EXPORT_SYMBOL_GPL(twheel_op_end);
 
 static bool op_is_done(const struct twheel_op *op)
 {
-	/* Pairs with the release in op_callback_now(). */
+	/* Pairs with the release in twheel_op_done(): a waiter has a reference. */
 	return (smp_load_acquire(&op->state) & OP_STATE) == OP_DONE;
 }
 
