@@ -195,7 +195,7 @@ extern char *rig_percpu[RIG_CPUS];
 #define RIG_PERCPU_SIZE			256
 #define alloc_percpu_gfp(type, gfp)	({						\
 	static_assert(sizeof(type) <= RIG_PERCPU_SIZE);					\
-	(type *)kzalloc(RIG_CPUS * RIG_PERCPU_SIZE, gfp); })
+	kzalloc(RIG_CPUS * RIG_PERCPU_SIZE, gfp); })
 #define free_percpu(p)			kfree(p)
 
 static inline void *rig_per_cpu(char *p, unsigned int cpu)
