@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A declared condition: the operation completes when all of its keys have been signalled.
- * Concurrently, one process adds the operation with one or two keys (op_begin() in op_add.c),
- * one adds the second key to it (twheel_op_watch() in op_watch.c), one removes that key
- * (twheel_op_unwatch()), each key is signalled (signal.c), and the operation may be completed
+ * Concurrently, one process adds the operation with one or two keys (op_begin_linked() in
+ * op_add.c), one adds the second key to it (twheel_op_watch() in op_watch.c), one removes that
+ * key (twheel_op_unwatch()), each key is signalled (signal.c), and the operation may be completed
  * by a call.
  *
  * Holds: exactly_once nothing_missed unlinked_first no_use_after_free
@@ -12,7 +12,7 @@
  * Mutants, and the property that each one violates:
  *
  *	COUNT_WITHOUT_LOCK	nothing_missed
- *		signals of different keys update the count without op->lock
+ *		signals of different keys update the count without the lock of the shard
  *	COUNT_SATISFIED		counts_right
  *		a signal of a satisfied key is counted
  *	UNWATCH_WITHOUT_CLAIM	nothing_missed
@@ -25,10 +25,10 @@
  *		a watch is linked although the operation has ended
  *	LINK_AFTER_CHECK	unlinked_first
  *		the lock is dropped between the check of the state and the link
- *	ADD_WITHOUT_HOLD	no_use_after_free
- *		an add with several keys does not hold its operation
+ *	LINK_AFTER_BEGIN	no_use_after_free
+ *		an add links further keys after the operation is pending
  *	COMPLETE_UNCHECKED	exactly_once
- *		the state is not checked when the count reaches zero
+ *		the timer stays pending when the count reaches zero
  */
 #define FREE_IN_CALLBACK
 #define KEYS	2
@@ -37,7 +37,6 @@
 
 byte need[KEYS], missing, busy;
 bool signalled[KEYS];	/* signalled while the key was watched */
-bool parked;
 
 inline attach_counted(key)
 {
@@ -50,7 +49,7 @@ inline attach_counted(key)
 #define SATISFIED	((!attached[0] || need[0] == 0) && (!attached[1] || need[1] == 0))
 #define ALL_SIGNALLED	((!attached[0] || signalled[0]) && (!attached[1] || signalled[1]))
 
-/* Called with op->lock held. */
+/* Called with the shard locked. */
 inline claim_if_complete()
 {
 	if
@@ -70,35 +69,27 @@ inline claim_if_complete()
 proctype adder()
 {
 	LOCALS;
-	bool several;
 
-	/* op_begin() */
-	atomic {
-		attach_counted(0);
-		if
-		:: attach_counted(1)
-		:: skip
-		fi;
-		park();
-#ifndef ADD_WITHOUT_HOLD
-		if
-		:: attached[1] -> hold(); several = true
-		:: else
-		fi;
-#else
-		several = attached[1];
-#endif
-		linked[0] = true;
-		arm()
-	}
+	attach_counted(0);
 	if
-	:: several ->
-		link_watches(1, 2);
-#ifndef ADD_WITHOUT_HOLD
-		atomic { unhold() }
+	:: attach_counted(1)
+	:: skip
+	fi;
+	/* op_link_rest(): a signal finds that the operation is not pending. */
+	k = attached[1];
+#ifndef LINK_AFTER_BEGIN
+	atomic { linked[1] = k };
 #endif
+	atomic {
+		begin();
+		linked[0] = true
+	}
+#ifdef LINK_AFTER_BEGIN
+	if
+	:: k -> atomic { ACCESS; linked[1] = true }
 	:: else
 	fi;
+#endif
 	busy--
 }
 
@@ -109,8 +100,8 @@ proctype watcher()
 
 	atomic {
 		if
-		:: state == PENDING -> hold()
-		:: state > PENDING -> put(); busy--; goto not_pending
+		:: timer_pending -> hold()
+		:: claims > 0 -> put(); busy--; goto not_pending
 		fi
 	}
 	atomic {
@@ -119,11 +110,11 @@ proctype watcher()
 #ifdef WATCH_UNCHECKED
 		:: true ->
 #else
-		:: state == PENDING && !attached[1] && !handed_back[1] ->
+		:: timer_pending && !attached[1] && !handed_back[1] ->
 #endif
 			attach_counted(1);
 			watched = true
-		:: state != PENDING || attached[1] || handed_back[1] ->
+		:: !timer_pending || attached[1] || handed_back[1] ->
 			watched = false
 		fi
 	}
@@ -131,7 +122,7 @@ proctype watcher()
 	:: watched -> link_watches(1, 2)
 	:: else
 	fi;
-	atomic { unhold() }
+	atomic { release() }
 	atomic { put(); busy-- }
 not_pending:
 }
@@ -141,9 +132,9 @@ inline detach()
 {
 	if
 #ifdef UNWATCH_UNLINKED
-	:: state == PENDING && attached[1] ->
+	:: timer_pending && attached[1] ->
 #else
-	:: state == PENDING && attached[1] && linked[1] ->
+	:: timer_pending && attached[1] && linked[1] ->
 #endif
 		missing = missing - need[1];
 		need[1] = 0;
@@ -162,7 +153,7 @@ proctype unwatcher()
 {
 	LOCALS;
 
-	/* The lock of the bucket and op->lock are held. */
+	/* The bucket and the shard are locked. */
 	atomic {
 		ACCESS;
 		won = false;
@@ -180,7 +171,7 @@ inline signal(key)
 {
 	atomic {
 		won = false;
-		there = linked[key];
+		there = linked[key] && timer_pending;
 		if
 		:: there ->
 			MUST(no_use_after_free, !handed_back[key]);
@@ -195,9 +186,9 @@ inline signal(key)
 #endif
 		if
 #ifdef COUNT_SATISFIED
-		:: there && state == PENDING ->
+		:: there && timer_pending ->
 #else
-		:: there && state == PENDING && need[key] > 0 ->
+		:: there && timer_pending && need[key] > 0 ->
 #endif
 			need[key] = 0;
 			missing = before - 1;
@@ -242,7 +233,6 @@ init {
 
 	atomic {
 		refs = 4;
-		holds = 1;
 		no_deadline = true;
 		busy = 6;
 		run adder();
@@ -254,16 +244,16 @@ init {
 	}
 	atomic {
 		busy == 0 ->
-		MUST(counts_right, state != PENDING || missing == need[0] + need[1]);
-		MUST(nothing_missed, state != PENDING || !ALL_SIGNALLED)
+		MUST(counts_right, !timer_pending || missing == need[0] + need[1]);
+		MUST(nothing_missed, !timer_pending || !ALL_SIGNALLED)
 	}
 	/* There is no other reference; a pending operation has one of its own. */
 	if
-	:: state == PENDING -> end_op()
+	:: timer_pending -> end_op()
 	:: else
 	fi;
 	atomic {
-		MUST(nothing_left, freed && holds == 1 && watches == 0);
+		MUST(nothing_left, freed && units == 0 && watches == 0);
 		MUST(exactly_once, calls == 1)
 	}
 }

@@ -9,20 +9,16 @@
  *
  * Mutants, and the property that each one violates:
  *
- *	EXPIRE_UNCHECKED	never_early
- *		the timer function does not check if the timer was armed again
- *	CHECK_ONLY_TIMER	never_early
- *		the timer function does not check if the deadline is never
+ *	ARM_BY_STATE		exactly_once
+ *		a re-arm checks the state, which stays PENDING after a pop
+ *	ARM_UNCHECKED		exactly_once
+ *		the timer of an operation that has ended is armed again
  *	REARM_IN_TWO_STEPS	never_early
  *		the lock is dropped between the changes of the deadline and of the timer
- *	REARM_ONLY_DEADLINE	nothing_missed
- *		a timer that has fired is not armed again
- *	REARM_UNCHECKED		nothing_left
- *		the timer of an operation that has ended is armed again
- *	HOLD_WHILE_RUNNING	no_use_after_free
- *		a timer that is armed while its function runs has one hold instead of two
- *	ARM_WITHOUT_HOLD	no_use_after_free
- *		an armed timer does not hold its operation
+ *	REARM_ONLY_DEADLINE	never_early
+ *		the timer keeps the earlier deadline
+ *	CLAIM_UNCHECKED		exactly_once
+ *		a claim does not check if the timer is pending
  */
 #define LAST	3
 #define FAR	4	/* after the end of the clock */
@@ -58,37 +54,21 @@ inline set_deadline()
 	fi;
 	atomic {
 		ACCESS;
-		moved = false;
+		moved = timer_pending;
 		if
-#ifdef REARM_UNCHECKED
-		:: true ->
-#else
-		:: state == PENDING ->
-#endif
+		:: moved ->
 			deadline = to;
-			no_deadline = (to == NEVER);
-			moved = true;
-#ifdef REARM_ONLY_DEADLINE
-			if
-			:: timer_pending || no_deadline -> arm()
-			:: else
-			fi
-#else
-#ifndef REARM_IN_TWO_STEPS
-			arm()
-#endif
-#endif
+			no_deadline = (to == NEVER)
 		:: else
-		fi
-	}
+		fi;
 #ifdef REARM_IN_TWO_STEPS
-	atomic {
-		if
-		:: moved && state == PENDING -> arm()
-		:: else
-		fi
 	}
+	atomic {
 #endif
+#ifndef REARM_ONLY_DEADLINE
+		arm()
+#endif
+	}
 }
 
 proctype heartbeat()
@@ -119,10 +99,9 @@ init {
 	atomic {
 		/* The operation has been added, with one key. */
 		refs = 3;
-		holds = 1;
 		attach(0);
 		linked[0] = true;
-		park();
+		begin();
 		deadline = 1;
 		arm();
 		busy = 3;
@@ -139,7 +118,7 @@ init {
 	atomic {
 		!timer_running ->
 		put();
-		MUST(nothing_left, freed && holds == 1 && watches == 0);
+		MUST(nothing_left, freed && units == 0 && watches == 0);
 		MUST(exactly_once, calls == 1)
 	}
 }

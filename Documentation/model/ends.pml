@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All ways to end an operation, concurrently: while the operation is added (twheel_op_add() in
- * op_add.c), a walk visits its key (signal_run() in signal.c), to run the predicate or to
- * cancel; the predicate may hold, or complete the operation itself before it returns; the
- * deadline may pass; a thread cancels the operation and waits (twheel_op_cancel_sync() and
- * op_wait() in op.c); and the purgatory is drained (twheel_purgatory_drain() in
- * purgatory.c) and then freed.
+ * All ways to end an operation, concurrently: while the operation is added
+ * (op_add_predicate() in op_add.c), a walk visits its key (signal_run() in signal.c), to run the
+ * predicate or to cancel; the predicate may hold, or complete the operation itself before it
+ * returns; the deadline may pass, or there is none; a thread cancels the operation and waits
+ * (twheel_op_cancel_sync() and op_wait() in op.c); and the purgatory is drained
+ * (twheel_purgatory_drain() in purgatory.c) and then freed.
  *
  * Holds: exactly_once one_at_a_time unlinked_first waits no_use_after_free
  * Holds: nothing_left ends halts
@@ -13,36 +13,36 @@
  * Mutants, and the property that each one violates:
  *
  *	CLAIM_UNCHECKED		exactly_once
- *		a claim does not check if the operation is pending
+ *		a claim does not check if the timer is pending
  *	CALL_BACK_WHILE_OWNED	one_at_a_time
- *		the claimer runs the callback while another thread runs the predicate
+ *		the claimant runs the callback while another thread runs the predicate
+ *	CALL_BACK_BEFORE_UNLINK	unlinked_first
+ *		the claimant runs the callback before it unlinks
  *	FORGET_CALLBACK		ends
- *		the owner does not run the callback that the claimer left to it
+ *		the owner does not run the callback that the claimant left to it
  *	LEAVE_CALLBACK		ends
- *		the claimer leaves the callback to an owner that is gone
+ *		the claimant leaves the callback to an owner that is gone
  *	KEEP_RECHECK		halts
  *		the owner does not clear the request to run the predicate
  *	DONE_TOO_EARLY		waits
  *		the state becomes DONE before the callback has returned
  *	WINNER_DOES_NOT_WAIT	waits
- *		the claimer does not wait for a callback that the owner runs
- *	PARK_WITHOUT_HOLD	waits
- *		a parked operation does not hold its purgatory
- *	ARM_WITHOUT_HOLD	no_use_after_free
- *		an armed timer does not hold its operation
- *	DRAIN_WITHOUT_HOLD	no_use_after_free
- *		the drain cancels an operation of the list without a hold
+ *		the claimant does not wait for a callback that the owner runs
+ *	BEGIN_WITHOUT_UNIT	waits
+ *		a pending operation has no unit of the quota
+ *	UNIT_BACK_EARLY		waits
+ *		an operation returns its unit before its callback
+ *	DRAIN_WITHOUT_REFERENCE	no_use_after_free
+ *		the drain cancels an operation that it has found without a reference
+ *	LINK_UNSEEN		ends
+ *		a drain does not walk again after a link in a bucket that it has passed
+ *	LINK_UNCHECKED		unlinked_first
+ *		a watch is linked although the operation has ended
  *	WALK_WITHOUT_PURGATORY	no_use_after_free
  *		a walk does not hold the purgatory between two chunks
- *	TAKE_DEFERRED_EARLY	unlinked_first
- *		an expiry that lost runs the callback while the timer is armed for it
- *	DEFER_WITHOUT_HOLD	no_use_after_free
- *		the timer of a deferred callback does not hold the operation
  *	HELP_WITHOUT_TAKING	exactly_once
  *		a waiter runs the deferred callback, and the reaper runs it again
- *	HELP_WITHOUT_CANCEL	unlinked_first
- *		a waiter runs the deferred callback while the timer is armed for it
- *	PARK_UNCHECKED		no_use_after_free
+ *	BEGIN_UNCHECKED		nothing_left
  *		an operation is added although the purgatory is being drained
  */
 #define PREDICATE
@@ -53,40 +53,41 @@
 #include "op.pmh"
 
 byte busy;
-bool draining;
+/* The purgatory is not destroyed during an add. */
+bool adding = true;
 
 proctype adder()
 {
 	LOCALS;
 
+	/* The cell is locked. */
 	atomic {
 		if
-#ifdef PARK_UNCHECKED
+#ifdef BEGIN_UNCHECKED
 		:: true ->
 #else
-		:: !draining ->
+		:: !closed ->
 #endif
-			attach(0);
-			park();
-			hold()
-		:: draining ->
-			/* The purgatory exists until the caller returns. */
+			begin();
+			get();
+			listed = true
+		:: closed ->
 			put();
 			busy--;
+			adding = false;
 			goto refused
 		fi
 	}
 	serve();
-	link_watches(0, KEYS);
-	atomic {
-		if
-		:: state == PENDING -> arm()
-		:: else
-		fi
-	}
+	attach_watches(0, KEYS);
+	if
+	:: mine -> link_watches(0, KEYS)
+	:: else
+	fi;
+	atomic { arm() }
 	try_complete();
-	atomic { unhold() }
-	atomic { put(); busy-- }
+	atomic { put() }
+	atomic { put(); busy--; adding = false }
 refused:
 }
 
@@ -96,7 +97,7 @@ inline signal_visit()
 	won = false;
 	found = false;
 	if
-	:: linked[0] && state == PENDING -> found = true; hold()
+	:: linked[0] && timer_pending -> found = true; get()
 	:: linked[0] -> claim(); unlink_signalled(0)
 	:: else
 	fi
@@ -107,7 +108,7 @@ inline signal_finish()
 	if
 	:: found ->
 		try_complete();
-		atomic { unhold() }
+		atomic { put() }
 	:: won ->
 		finish()
 	:: else
@@ -118,7 +119,7 @@ inline signal_finish()
 inline signal_mark()
 {
 #ifndef WALK_WITHOUT_PURGATORY
-	holds++;
+	hold();
 #endif
 	marked = true
 }
@@ -151,7 +152,7 @@ proctype walker()
 		}
 		signal_finish();
 #ifndef WALK_WITHOUT_PURGATORY
-		atomic { holds-- }
+		atomic { release() }
 #endif
 	:: else
 	fi;
@@ -159,28 +160,18 @@ proctype walker()
 not_watched:
 }
 
-/* op_help(): run a callback that was deferred to the reaper. */
+/* op_run_deferred() */
 inline help()
 {
 	atomic {
 		ACCESS;
-		late = deferred;
+		mine = deferred;
 #ifndef HELP_WITHOUT_TAKING
 		deferred = false
 #endif
 	}
 	if
-	:: late ->
-#ifndef HELP_WITHOUT_CANCEL
-		atomic {
-			ACCESS;
-			if
-			:: timer_pending -> timer_pending = false; unhold()
-			:: else
-			fi
-		}
-#endif
-		call_back_now()
+	:: mine -> call_back_now()
 	:: else
 	fi
 }
@@ -204,23 +195,39 @@ proctype canceller()
 	atomic { put(); busy-- }
 }
 
+/* An iterator visits the list of a cell or a key, and the drain ends the operation. */
+inline drain_visit(there)
+{
+	atomic {
+		mine = there;
+		if
+#ifndef DRAIN_WITHOUT_REFERENCE
+		:: mine -> get()
+#endif
+		:: else
+		fi
+	}
+	if
+	:: mine ->
+		end_op();
+#ifndef DRAIN_WITHOUT_REFERENCE
+		atomic { put() }
+#endif
+	:: else
+	fi
+}
+
 inline drain()
 {
-	atomic { draining = true }
+	atomic { closed = true }
 	do
-	:: atomic {
-		listed ->
-#ifndef DRAIN_WITHOUT_HOLD
-		hold()
-#endif
-	   }
-	   end_op();
-#ifndef DRAIN_WITHOUT_HOLD
-	   atomic { unhold() }
-#endif
-	:: atomic { !listed -> holds--; break }
-	od;
-	atomic { holds == 0 -> drained = true }
+	:: drain_visit(listed);
+	   drain_visit((linked[0] && timer_pending));
+	   if
+	   :: units == 0 -> break
+	   :: atomic { missed -> missed = false }
+	   fi
+	od
 }
 
 init {
@@ -228,8 +235,11 @@ init {
 
 	atomic {
 		refs = 2;
-		holds = 1;
 		busy = 3;
+		if
+		:: no_deadline = true
+		:: no_deadline = false
+		fi;
 		run adder();
 		run walker();
 		run canceller();
@@ -237,8 +247,10 @@ init {
 	}
 	drain();
 	MUST(waits, !in_predicate && !in_callback && calls == claims);
+	/* It is destroyed. */
+	atomic { !adding -> drained = true }
 	atomic {
-		busy == 0 ->
+		busy == 0 && !timer_running ->
 		MUST(nothing_left, freed && watches == 0);
 		MUST(exactly_once, calls == (state == DONE))
 	}

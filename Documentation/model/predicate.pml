@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A predicate that depends on two conditions, each with its own key. While the operation is
- * added (op_start() in op_add.c), both conditions become true on other CPUs, and each of these
- * CPUs then looks up the key and runs the predicates of its watchers (signal.c). The deadline
+ * added (op_add_predicate() in op_add.c), both conditions become true on other CPUs, and each of
+ * these CPUs then looks up the key and runs the predicates of its watchers (signal.c). The deadline
  * may pass at any time, or there is none.
  *
  * Holds: exactly_once one_at_a_time nothing_missed unlinked_first no_use_after_free
@@ -21,29 +21,27 @@
  *	EVALUATE_UNOWNED	one_at_a_time
  *		a request runs the predicate even if the operation is owned
  *	CALL_BACK_WHILE_OWNED	one_at_a_time
- *		the claimer runs the callback while another thread runs the predicate
+ *		the claimant runs the callback while another thread runs the predicate
  *	CALL_BACK_BEFORE_UNLINK	unlinked_first
- *		the claimer runs the callback before it unlinks
+ *		the claimant runs the callback before it unlinks
  *	FORGET_CALLBACK		nothing_missed
- *		the owner does not run the callback that the claimer left to it
+ *		the owner does not run the callback that the claimant left to it
  *	LEAVE_CALLBACK		nothing_missed
- *		the claimer leaves the callback to an owner that is gone
+ *		the claimant leaves the callback to an owner that is gone
  *	CLAIM_UNCHECKED		exactly_once
- *		a claim does not check if the operation is pending
+ *		a claim does not check if the timer is pending
  *	LINK_UNCHECKED		unlinked_first
  *		a watch is linked although the operation has ended
  *	LINK_AFTER_CHECK	unlinked_first
  *		the lock is dropped between the check of the state and the link
- *	ARM_UNCHECKED		unlinked_first
+ *	ARM_UNCHECKED		exactly_once
  *		the timer is armed although the operation has ended
- *	ARM_WITHOUT_HOLD	no_use_after_free
- *		an armed timer does not hold its operation
- *	ADD_WITHOUT_HOLD	no_use_after_free
- *		the add does not hold its operation, and the callback frees it
- *	HOLD_AFTER_LOOKUP	no_use_after_free
- *		a walk takes the hold after it has unlocked the bucket
- *	WALK_WITHOUT_HOLD	no_use_after_free
- *		a walk does not hold the operation while it runs the predicate
+ *	ADD_WITHOUT_REFERENCE	no_use_after_free
+ *		the add has no reference, and the callback frees the operation
+ *	REFERENCE_AFTER_LOOKUP	no_use_after_free
+ *		a walk takes the reference after it has unlocked the bucket
+ *	WALK_WITHOUT_REFERENCE	no_use_after_free
+ *		a walk has no reference to the operation while it runs the predicate
  */
 #define PREDICATE
 #define FREE_IN_CALLBACK
@@ -62,37 +60,27 @@ proctype adder()
 	LOCALS;
 
 	atomic {
-		attach(0);
-		if
-		:: keys == 2 -> attach(1)
-		:: else
-		fi;
-		park();
-#ifndef ADD_WITHOUT_HOLD
-		hold()
+		begin();
+#ifndef ADD_WITHOUT_REFERENCE
+		get();
 #endif
+		listed = true
 	}
 	serve();
 #ifdef CHECK_BEFORE_LINK
 	try_complete();
 #endif
-	link_watches(0, keys);
-	atomic {
-		ACCESS;
-		if
-#ifdef ARM_UNCHECKED
-		:: true -> arm()
-#else
-		:: state == PENDING -> arm()
-		:: else
-#endif
-		fi
-	}
+	attach_watches(0, keys);
+	if
+	:: mine -> link_watches(0, keys)
+	:: else
+	fi;
+	atomic { ACCESS; arm() }
 #if !defined(NO_SECOND_CHECK) && !defined(CHECK_BEFORE_LINK)
 	try_complete();
 #endif
-#ifndef ADD_WITHOUT_HOLD
-	atomic { unhold() }
+#ifndef ADD_WITHOUT_REFERENCE
+	atomic { put() }
 #endif
 	busy--
 }
@@ -104,18 +92,11 @@ proctype watcher()
 	/* op_hold_watchable() */
 	atomic {
 		if
-		:: state == PENDING && keys == 1 -> hold()
-		:: state > PENDING || keys == 2 -> put(); busy--; goto not_pending
+		:: timer_pending && keys == 1 -> hold()
+		:: claims > 0 || keys == 2 -> put(); busy--; goto not_pending
 		fi
 	}
-	atomic {
-		ACCESS;
-		mine = (state == PENDING);
-		if
-		:: mine -> attach(1)
-		:: else
-		fi
-	}
+	attach_watches(1, 2);
 	if
 	:: mine ->
 		link_watches(1, 2);
@@ -124,7 +105,7 @@ proctype watcher()
 #endif
 	:: else
 	fi;
-	atomic { unhold() }
+	atomic { release() }
 	atomic { put(); busy-- }
 not_pending:
 }
@@ -137,15 +118,15 @@ proctype signaller(byte key)
 	changed[key] = true;
 	/* The bucket is locked, see watch-signal.litmus. A linked operation is not freed. */
 	atomic {
-		found = linked[key];
-#ifdef HOLD_AFTER_LOOKUP
+		found = linked[key] && timer_pending;
+#ifdef REFERENCE_AFTER_LOOKUP
 	}
 	atomic {
 #endif
 		if
 		:: found ->
-#ifndef WALK_WITHOUT_HOLD
-			hold()
+#ifndef WALK_WITHOUT_REFERENCE
+			get()
 #endif
 		:: else
 		fi
@@ -153,8 +134,8 @@ proctype signaller(byte key)
 	if
 	:: found ->
 		try_complete();
-#ifndef WALK_WITHOUT_HOLD
-		atomic { unhold() }
+#ifndef WALK_WITHOUT_REFERENCE
+		atomic { put() }
 #endif
 	:: else
 	fi;
@@ -166,7 +147,6 @@ init {
 
 	atomic {
 		refs = 2;
-		holds = 1;
 		if
 		:: keys = 1
 		:: keys = 2
@@ -186,6 +166,6 @@ init {
 		busy == 0 && !timer_running ->
 		/* This must not depend on the deadline. */
 		MUST(nothing_missed, state == DONE);
-		MUST(nothing_left, freed && holds == 1 && watches == 0)
+		MUST(nothing_left, freed && units == 0 && watches == 0)
 	}
 }
