@@ -483,8 +483,8 @@ struct twheel_op {
 	union {
 		struct twheel_timer	timer;		/* first, see struct twheel_wall_op */
 		struct {
-			struct hlist_node	unhashed;	/* of @timer, which is not pending */
-			struct list_head	deferred;	/* ended, its callback is deferred */
+			struct hlist_node	unhashed;	/* of @timer */
+			struct list_head	deferred;	/* callback after the end */
 		};
 	};
 	struct twheel_purgatory		*purgatory;

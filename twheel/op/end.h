@@ -109,7 +109,7 @@ static inline void op_callback_end(struct twheel_op *op, struct twheel_callback 
 }
 
 /*
- * Whether the caller has the only reference. Nobody has one who could take another, unless the
+ * Whether the caller has the only reference. No other holder can take another, unless the
  * operation is looked up in a table.
  */
 static __always_inline bool op_is_sole(const struct twheel_op *op)

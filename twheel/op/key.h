@@ -237,7 +237,7 @@ struct twheel_key_walk {
 };
 
 /*
- * Before and after a walk whose caller may remove the keys that it visits, in its order. Their
+ * Before and after a walk: its caller may remove the keys that it visits, in its order. Their
  * buckets are emptied one after the other, while the others stay as long as they are. A smaller
  * table would be right on average, and have all keys in few buckets.
  */

@@ -13,7 +13,7 @@
  *	     add           claim        callback
  *
  * It is pending if and only if its timer is. The lock of the shard protects the timer and with it
- * the operation, and who takes the timer off the wheel has ended it: there is exactly one.
+ * the operation. The one caller that takes the timer off the wheel has ended it.
  *
  *   claim	A caller that ends an operation removes its timer, with the shard locked. The reaper
  *		has claimed an operation when it has popped the timer; its state is set a little

@@ -144,7 +144,7 @@ static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *
 {
 	struct twheel_cell __percpu *cells = op->purgatory->cells;
 
-	/* Nobody else knows the operation who could take a reference. */
+	/* No other thread knows the operation, and could take a reference. */
 	if (likely(!op->ops->looked_up && refcount_read(&op->ref) == 1))
 		refcount_set(&op->ref, 1 + refs);
 	else

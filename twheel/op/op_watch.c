@@ -386,7 +386,7 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 	return watch;
 }
 
-/* Add an operation whose last watch has been detached to the list of its cell. */
+/* Add an operation that has lost its last watch to the list of its cell. */
 static void op_list(struct twheel_op *op)
 {
 	struct twheel_cell *cell;

@@ -64,7 +64,7 @@ struct twheel_cell {
  * @quota: units that neither cells nor operations have; negative after overdrafts
  * @holds: units taken by other users than operations
  * @shut: all cells are shut
- * @deferred: the operations whose callbacks are deferred
+ * @deferred: the operations with deferred callbacks
  * @deferred_timer: runs these callbacks on the reaper
  * @missed: the walk of the drain may have missed an operation
  * @drain: woken when all units are back, and for @missed

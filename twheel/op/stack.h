@@ -3,7 +3,7 @@
  * Operations: the depth of the stack, for calls that their consumers can nest.
  *
  * Such a call needs half of the stack of the task. Softirqs, interrupts and NMIs have stacks of
- * their own, whose bounds are unknown. They do not migrate, so calls on these stacks are counted
+ * their own, of unknown bounds. They do not migrate, so calls on these stacks are counted
  * per CPU. On PREEMPT_RT softirqs run on the stack of a task.
  */
 #ifndef _TWHEEL_OP_STACK_H
