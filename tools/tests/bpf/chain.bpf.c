@@ -15,6 +15,10 @@ struct twheel_watch {
 	struct twheel_key	key;
 } __attribute__((preserve_access_index));
 
+struct twheel_op {
+	struct twheel_watch	*watches;
+} __attribute__((preserve_access_index));
+
 static __always_inline int signal(void)
 {
 	const struct twheel_key key = { .v = { 0, 1 } };
@@ -41,12 +45,13 @@ static __always_inline int chain(unsigned int at)
 	return 0;
 }
 
-SEC("fentry/twheel_key_link")
-int on_key_link(unsigned long long *ctx)
+SEC("tp_btf/twheel_op_add")
+int on_op_add(unsigned long long *ctx)
 {
-	const struct twheel_watch *watch = (void *)ctx[1];
+	const struct twheel_op *op = (void *)ctx[0];
 
-	if (watch->key.v[0] || watch->key.v[1] != FIRST)
+	/* The verifier wants to know whether there is one. */
+	if (!op || op->watches->key.v[0] || op->watches->key.v[1] != FIRST)
 		return 0;
 	next = 1;
 	signal();
