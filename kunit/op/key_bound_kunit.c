@@ -252,6 +252,26 @@ static void buckets_stay_short_while_all_operations_are_completed(struct kunit *
 	KUNIT_EXPECT_EQ(test, keys->table->mask + 1, TWHEEL_KEY_MOST);
 }
 
+/* The keys that are left have the same low bits of their hashes. */
+static void buckets_stay_short_after_a_walk_that_was_broken_off(struct kunit *test)
+{
+	const unsigned int nr_left = 6 * TWHEEL_KEY_MOST;
+	struct twheel_op_iter iter;
+	struct twheel_keys *keys;
+
+	key_ops_alloc(test, BIT(16));
+	probe_limit(test, nr_key_ops, 0);
+	keys = &probe_purgatory->keys;
+	KUNIT_EXPECT_EQ(test, add_all(test), 0);
+	twheel_op_iter_start(&iter, probe_purgatory);
+	while (nr_pending > nr_left)
+		KUNIT_ASSERT_EQ(test, twheel_op_cancel(twheel_op_iter_next(&iter)), 0);
+	twheel_op_iter_end(&iter);
+	keys_resize(keys);
+	KUNIT_EXPECT_LT(test, keys_max_per_bucket(keys), 4 * TWHEEL_KEY_MOST);
+	complete_all_ops(test);
+}
+
 static int bound_init(struct kunit *test)
 {
 	longest = 0;
@@ -271,6 +291,7 @@ static void bound_exit(struct kunit *test)
 static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(keys_colliding_in_one_bucket_are_refused),
 	KUNIT_CASE(buckets_stay_short_while_all_operations_are_completed),
+	KUNIT_CASE(buckets_stay_short_after_a_walk_that_was_broken_off),
 	{}
 };
 

@@ -175,23 +175,18 @@ struct twheel_watch *twheel_key_after(const struct twheel_key_at *at,
 /* The size that the table should have */
 
 /*
- * Return: number of keys in @nr buckets around @i, and in @most in the longest of them, hints
- * without their locks. All values of the low bits occur, so the buckets are far apart in a walk.
+ * Return: number of keys in TWHEEL_KEY_MOST buckets around @i, a hint without their locks. The
+ * buckets are far apart in a walk: their numbers differ in the low bits.
  */
-static unsigned int table_sample(const struct twheel_key_table *table, u32 i, unsigned int nr,
-				 unsigned int *most)
+static unsigned int table_sample(const struct twheel_key_table *table, u32 i)
 {
 	const struct twheel_key_bucket *bucket;
-	unsigned int keys, sum = 0;
+	unsigned int keys, nr, sum = 0;
 
-	*most = 0;
-	while (nr--) {
+	for (nr = 0; nr < TWHEEL_KEY_MOST; nr++) {
 		bucket = twheel_key_bucket(table, i ^ nr);
 		keys = bucket ? READ_ONCE(bucket->nr) : TWHEEL_KEY_MOVED;
-		if (keys == TWHEEL_KEY_MOVED)
-			continue;
-		sum += keys;
-		*most = max(*most, keys);
+		sum += keys == TWHEEL_KEY_MOVED ? 0 : keys;
 	}
 	return sum;
 }
@@ -200,19 +195,18 @@ static unsigned int table_sample(const struct twheel_key_table *table, u32 i, un
 static bool keys_should_move(struct twheel_keys *keys, u32 target)
 {
 	const struct twheel_key_table *table;
-	unsigned int nr, sum, most;
+	unsigned int sum;
 	bool grow;
 
 	rcu_read_lock();
 	table = rcu_dereference_raw(keys->table);
 	grow = target > table->mask;
-	nr = min(table->mask + 1, TWHEEL_KEY_SEGMENT);
-	sum = table_sample(table, get_random_u32(), nr, &most);
+	sum = table_sample(table, get_random_u32());
 	rcu_read_unlock();
 	if (grow)
-		return sum > nr * KEYS_LONG / 3;
-	/* Four buckets are joined. A long one is what a walk that was broken off has left. */
-	return !atomic_read(&keys->walks) && sum < nr / 4 && most <= TWHEEL_KEY_MOST / 4;
+		return sum > TWHEEL_KEY_MOST * KEYS_LONG / 3;
+	return sum < TWHEEL_KEY_MOST / 4 && !atomic_read(&keys->walks) &&
+	       !atomic_read(&keys->nr_full);
 }
 
 static void keys_ask_to_grow(struct twheel_keys *keys, const struct twheel_key_table *table)
@@ -587,7 +581,6 @@ u64 twheel_keys_count(struct twheel_keys *keys)
 {
 	const struct twheel_key_table *table;
 	u32 i = 0, mask = 0;
-	unsigned int most;
 	u64 nr = 0;
 
 	do {
@@ -596,7 +589,7 @@ u64 twheel_keys_count(struct twheel_keys *keys)
 		for (; table; table = rcu_dereference_raw(table->next)) {
 			mask = max(mask, table->mask);
 			if (i <= table->mask)
-				nr += table_sample(table, i, TWHEEL_KEY_MOST, &most);
+				nr += table_sample(table, i);
 		}
 		rcu_read_unlock();
 		i += TWHEEL_KEY_MOST;
