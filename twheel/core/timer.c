@@ -375,9 +375,9 @@ static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 /*
  * Add or re-arm a timer.
  *
- * This is inlined three times. The two copies for a @simple add and re-arm, without slack, leave
- * timers of other shards, beyond the levels, and those that need a closer look to the third one: 25
- * instructions less for a re-arm.
+ * This is inlined four times. The copies for a @simple add and re-arms, without slack, leave
+ * timers of other shards, beyond the levels, and those that need a closer look to the fourth one:
+ * 25 instructions less for a re-arm.
  */
 static __always_inline int timer_arm(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 				     unsigned int mode, bool simple, u64 *exact)
@@ -401,7 +401,7 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 deadline, u
 	if (!simple && slack_ns)
 		expires = shard_slack(shard, expires, slack_ns, &tick);
 	if (simple && unlikely(shard->number != raw_smp_processor_id()))
-		return timer_arm_any(timer, deadline, 0, mode, NULL);
+		return timer_arm_any(timer, deadline, 0, mode, exact);
 	if (!simple && !twheel_shard_is_wall(shard) && tick != TWHEEL_TICK_NEVER)
 		shard_add_levels(twheel_local_shard(shard->wheel), tick);
 	shard = twheel_timer_lock_from(shard, timer, &flags);
@@ -412,7 +412,7 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 deadline, u
 	near = !(local->checks & (simple ? ~0 : TWHEEL_CHECK_WALL)) && shard_is_near(local, tick);
 	if (simple && unlikely(!near || !timer->fn)) {
 		spin_unlock_irqrestore(&shard->lock, flags);
-		return timer_arm_any(timer, deadline, 0, mode, NULL);
+		return timer_arm_any(timer, deadline, 0, mode, exact);
 	}
 	if (exact && !twheel_timer_pending(timer))
 		ret = -ENOENT;
@@ -444,7 +444,10 @@ static noinline int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 
 int twheel_timer_rearm_exact(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode, u64 *exact)
 {
-	return timer_arm_any(timer, deadline, slack_ns, mode | TWHEEL_REARM_IF_PENDING, exact);
+	if (unlikely(slack_ns | mode))
+		return timer_arm_any(timer, deadline, slack_ns, mode | TWHEEL_REARM_IF_PENDING,
+				     exact);
+	return timer_arm(timer, deadline, 0, TWHEEL_REARM_IF_PENDING, true, exact);
 }
 
 /*
