@@ -4,6 +4,7 @@
  */
 #include <linux/time64.h>
 
+#include "../../twheel/op/purgatory.h"
 #include "../vtime.h"
 #include "op_probe.h"
 
@@ -50,10 +51,74 @@ static void drain_waits_for_callbacks(struct kunit *test)
 	KUNIT_EXPECT_GE(test, ktime_get_ns(), probe->result.time + NSEC_PER_SEC);
 }
 
+static u32 hash_of(const struct probe_keys *keys)
+{
+	return twheel_keys_hash(&probe_purgatory->keys, &keys->spec[0].key);
+}
+
+/* Return: a key that a walk visits before another one, or after it. */
+static struct probe_keys *key_beside(struct kunit *test, const struct probe_keys *other, bool before)
+{
+	struct probe_keys *keys;
+	u32 hash, differ;
+	u64 number = 2;
+
+	do {
+		keys = probe_keys_new(test, number++, 1);
+		hash = hash_of(keys);
+		/* The order of the reversed bits of the hashes */
+		differ = hash ^ hash_of(other);
+		differ &= -differ;
+	} while (!differ || !(hash & differ) != before);
+	return keys;
+}
+
+static struct probe *changed;
+static struct probe_keys *gained, *lost;
+
+static void change_keys(struct probe *probe)
+{
+	if (gained)
+		twheel_op_watch(&changed->op, gained->spec, changed->watch + 1, 1);
+	twheel_op_unwatch(&changed->op, &lost->spec[0].key);
+}
+
+/*
+ * An operation is where the walk of a drain has yet to come, and then where it has been: it gets
+ * another key, or has no key any more.
+ */
+static void expect_drained(struct kunit *test, bool gains)
+{
+	struct probe_keys *keys = probe_keys_new(test, 1, 1);
+	struct probe *first = probe_new(test);
+
+	changed = probe_new_predicate(test);
+	gained = gains ? key_beside(test, keys, true) : NULL;
+	lost = key_beside(test, keys, false);
+	first->on_ended = change_keys;
+	KUNIT_EXPECT_EQ(test, probe_add(first, NSEC_PER_SEC, TWHEEL_COND_ANY, 0, keys), 0);
+	KUNIT_EXPECT_EQ(test, probe_add_predicate(changed, NSEC_PER_SEC, lost), 0);
+	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), 2);
+	expect_ended(test, first, TWHEEL_REASON_CANCELLED, 0);
+	expect_ended(test, changed, TWHEEL_REASON_CANCELLED, 0);
+}
+
+static void drain_finds_operation_whose_key_changes(struct kunit *test)
+{
+	expect_drained(test, true);
+}
+
+static void drain_finds_operation_that_loses_its_key(struct kunit *test)
+{
+	expect_drained(test, false);
+}
+
 static struct kunit_case purgatory_cases[] = {
 	KUNIT_CASE(create_with_bad_limits_returns_einval),
 	KUNIT_CASE(limit_is_exact_at_any_size),
 	KUNIT_CASE(drain_waits_for_callbacks),
+	KUNIT_CASE(drain_finds_operation_whose_key_changes),
+	KUNIT_CASE(drain_finds_operation_that_loses_its_key),
 	{}
 };
 
