@@ -57,7 +57,8 @@ static u32 hash_of(const struct probe_keys *keys)
 }
 
 /* Return: a key that a walk visits before another one, or after it. */
-static struct probe_keys *key_beside(struct kunit *test, const struct probe_keys *other, bool before)
+static struct probe_keys *key_beside(struct kunit *test, const struct probe_keys *other,
+				     bool before)
 {
 	struct probe_keys *keys;
 	u32 hash, differ;
