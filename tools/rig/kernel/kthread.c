@@ -31,7 +31,9 @@ static void insert(struct kthread_worker *worker, struct kthread_work *work, str
 {
 	lockdep_assert_held(&worker->lock);
 	list_add_tail(&work->node, next);
-	work->worker = worker;
+	/* Also read without the lock; it never changes. */
+	if (!work->worker)
+		WRITE_ONCE(work->worker, worker);
 	if (!worker->current_work && worker->task)
 		wake_up_process(worker->task);
 }
@@ -56,7 +58,7 @@ static void flush_fn(struct kthread_work *work)
 
 void kthread_flush_work(struct kthread_work *work)
 {
-	struct kthread_worker *worker = work->worker;
+	struct kthread_worker *worker = READ_ONCE(work->worker);
 	struct flush flush;
 	bool wait = true;
 
