@@ -86,7 +86,6 @@ static void set_signals(void)
 	struct sigaction action = { .sa_handler = interrupt };
 
 	sigaction(SIGUSR1, &action, NULL);
-	sigaction(SIGIO, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 

@@ -19,7 +19,6 @@ static void unblock_signals(bool unblock)
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR1);
-	sigaddset(&signals, SIGIO);
 	pthread_sigmask(unblock ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
 }
 

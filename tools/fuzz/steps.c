@@ -58,20 +58,10 @@ void step_fcntl(struct thread *t)
 	struct view view = look_at(t);
 	int one = !one_in(t, 8), done;
 
-	switch (draw(t, 4)) {
-	case 0:
+	if (draw(t, 2))
 		done = ioctl(view.fd, FIONBIO, &one);
-		break;
-	case 1:
-		done = ioctl(view.fd, FIOASYNC, &one);
-		break;
-	case 2:
-		done = fcntl(view.fd, F_SETOWN, getpid());
-		break;
-	default:
-		done = fcntl(view.fd, F_SETFL, (one_in(t, 8) ? 0 : O_NONBLOCK) |
-			     (draw(t, 2) ? O_ASYNC : 0));
-	}
+	else
+		done = fcntl(view.fd, F_SETFL, one_in(t, 8) ? 0 : O_NONBLOCK);
 	count_step(t->step->kind, !done);
 }
 

@@ -279,13 +279,6 @@ static void undo_create_named(void)
 	program_remove_name(control, "another");
 }
 
-CALL(fasync, rig_fasync(file, true))
-
-static void undo_fasync(void)
-{
-	rig_fasync(file, false);
-}
-
 CALL(fdinfo, (rig_fdinfo(file, text, sizeof(text)), 0))
 
 /* Calls on a pending operation of the device */
@@ -559,7 +552,6 @@ static void test_device(void)
 	TEST_ON(open_one_named, device_restrict, undo_open);
 	TEST_ON(create_another, device_remove, undo_create_named);
 	GIVES(TWHEEL_IOC_CREATE, ENOMEM, TEST(create_named, undo_create_named));
-	TEST(fasync, undo_fasync);
 	test_slow_growth();
 	rig_close(named);
 	program_remove_name(control, "fail");

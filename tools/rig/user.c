@@ -223,9 +223,6 @@ static long file_ioctl(struct file *file, unsigned long request, void *arg)
 		on = *(int *)arg;
 		rig_file_flags(file, O_NONBLOCK, on ? O_NONBLOCK : 0);
 		return 0;
-	case FIOASYNC:
-		on = *(int *)arg;
-		return rig_fasync(file, on);
 	default:
 		return rig_ioctl(file, request, arg);
 	}
@@ -253,18 +250,12 @@ int user_ioctl(int fd, unsigned long request, ...)
 
 static long file_fcntl(struct file *file, int command, long arg)
 {
-	long err;
-
 	switch (command) {
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		return install(rig_file_get(file));
 	case F_SETFL:
-		err = rig_fasync(file, arg & O_ASYNC);
-		if (!err)
-			rig_file_flags(file, O_NONBLOCK, arg & O_NONBLOCK);
-		return err;
-	case F_SETOWN:
+		rig_file_flags(file, O_NONBLOCK, arg & O_NONBLOCK);
 		return 0;
 	case F_GETFL:
 		return file->f_flags;

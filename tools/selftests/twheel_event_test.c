@@ -231,35 +231,6 @@ TEST_F(private, readv_does_not_wait_for_more_events)
 	EXPECT_EQ(7, events[1].value);
 }
 
-static int bytes_to_read(int fd)
-{
-	int bytes = -1;
-
-	return ioctl(fd, FIONREAD, &bytes) ? -errno : bytes;
-}
-
-TEST_F(private, fionread_is_the_size_of_the_queue)
-{
-	struct twheel_event events[3];
-	int fd;
-
-	EXPECT_EQ(0, bytes_to_read(self->fd));
-	ASSERT_TRUE(end_some(self->fd, 1, 40));
-	EXPECT_EQ(40 * (int)EVENT_SIZE, bytes_to_read(self->fd));
-	ASSERT_EQ(3, read_events(self->fd, events, 3));
-	EXPECT_EQ(37 * (int)EVENT_SIZE, bytes_to_read(self->fd));
-	EXPECT_EQ(EFAULT, call(self->fd, FIONREAD, cliff()));
-
-	fd = open("/dev/twheel", O_WRONLY);
-	ASSERT_LE(0, fd);
-	EXPECT_EQ(-EBADF, bytes_to_read(fd));
-	close(fd);
-	fd = twheel_open_control();
-	EXPECT_EQ(-ENOTTY, bytes_to_read(fd));
-	close(fd);
-}
-
-/* Events are stored across pieces of any size. */
 TEST_F(private, readv_into_pieces_of_any_size)
 {
 	static const struct {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users do not delay each other: an operation of user B is not late when each event of user A
- * sends signals to a large process group, nor when the detached events of B have many waiters of
- * A. When the clock is set, B waits for one turn of each other user. The program isolation of
- * the rig adds very many operations of A.
+ * Users do not delay each other: an operation of user B is not late when the detached events of B
+ * have many waiters of A. When the clock is set, B waits for one turn of each other user. The
+ * program isolation of the rig adds very many operations of A.
  *
  * Machines differ too much for a limit in ms: the lateness is compared with that of rounds without
- * signals or waiters.
+ * waiters.
  */
 #include <sched.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include "many.h"
@@ -24,9 +22,7 @@
 #define WAKEUP		(virtual_time() ? WAKEUP_NS : 15 * MSEC)
 
 FIXTURE(neighbours) {
-	int a;
 	int b;
-	__u64 lead;	/* time to add all operations before they are due */
 };
 
 /*
@@ -56,137 +52,15 @@ static bool prefer_reapers(void)
 FIXTURE_SETUP(neighbours)
 {
 	ASSERT_TRUE(pin_to(0));
-	self->a = twheel_open(O_NONBLOCK);
 	self->b = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->a);
 	ASSERT_LE(0, self->b);
 	ASSERT_TRUE(prefer_reapers());
-	self->lead = 50 * MSEC;
 	settle();
 }
 
 FIXTURE_TEARDOWN(neighbours)
 {
-	close(self->a);
 	close(self->b);
-}
-
-/* A round: lateness of the operation of B and duration of those of A, both after their ticks. */
-struct round {
-	__u64 late;
-	__u64 busy;
-};
-
-enum outcome {
-	MEASURED,
-	TOO_SLOW,	/* operations were due before all of them were added */
-	FAILED,
-};
-
-static enum outcome run_round(int a, int b, unsigned int nr, __u64 lead, struct round *round)
-{
-	struct twheel_add_args args = { .flags = TWHEEL_ADD_ABSTIME, .clock = CLOCK_MONOTONIC };
-	struct twheel_event event;
-	bool in_time, added;
-	unsigned int left;
-	__u64 last, due;
-
-	due = now_ns() + lead;
-	args.deadline = due;
-	added = act_for(STRANGER) && add_many(a, &args, nr);
-	args.deadline = due + BEHIND;
-	added &= act_for(NEIGHBOUR) && !op_add(b, &args);
-	in_time = now_ns() < due;
-	if (!act_for(0) || !added || !next_event(b, &event) || event.id != args.id)
-		return FAILED;
-	round->late = event.time - tick_end(b, event.deadline);
-	due = tick_end(a, due);
-	if (!wait_for(query(a).pending == 0))
-		return FAILED;
-	round->busy = 0;
-	for (left = nr; left;) {
-		unsigned int got = read_all_events(a, &last);
-
-		if (!got && !readable(a, BUDGET_MS))
-			return FAILED;
-		left -= got;
-		if (got && last > due + round->busy)
-			round->busy = last - due;
-	}
-	return in_time ? MEASURED : TOO_SLOW;
-}
-
-/* Medians of some rounds, which in virtual time hardly differ; @lead grows as needed. */
-static bool measure(int a, int b, unsigned int nr, __u64 *lead, struct round *result)
-{
-	unsigned int done = 0;
-	__u64 late[ROUNDS], busy[ROUNDS];
-	enum outcome outcome;
-	struct round round;
-
-	while (done < ROUNDS) {
-		outcome = run_round(a, b, nr, *lead, &round);
-		if (outcome == FAILED || *lead > 100 * SEC)
-			return false;
-		if (outcome == TOO_SLOW) {
-			*lead *= 2;
-			continue;
-		}
-		late[done] = round.late;
-		busy[done] = round.busy;
-		done++;
-	}
-	result->late = median(late, ROUNDS);
-	result->busy = median(busy, ROUNDS);
-	return true;
-}
-
-/* Children that block all signals, in a separate process group. */
-static pid_t fork_group(unsigned int nr, pid_t *children)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		children[i] = fork();
-		if (!children[i]) {
-			sigset_t all;
-
-			signal(SIGIO, SIG_DFL);
-			sigfillset(&all);
-			sigprocmask(SIG_BLOCK, &all, NULL);
-			for (;;)
-				pause();
-		}
-		if (children[i] < 0 || setpgid(children[i], children[0]))
-			return 0;
-	}
-	return children[0];
-}
-
-#define GROUP		150
-#define GROUP_OPS	500
-
-TEST_F(neighbours, lateness_does_not_grow_with_signals_to_a_process_group)
-{
-	struct round quiet, round;
-	pid_t children[GROUP];
-	unsigned int i;
-	pid_t group;
-
-	ASSERT_TRUE(measure(self->a, self->b, GROUP_OPS, &self->lead, &quiet));
-	group = fork_group(GROUP, children);
-	ASSERT_LT(0, group);
-	ASSERT_EQ(0, fcntl(self->a, F_SETOWN, -group));
-	ASSERT_EQ(0, fcntl(self->a, F_SETFL, O_ASYNC | O_NONBLOCK));
-	EXPECT_TRUE(measure(self->a, self->b, GROUP_OPS, &self->lead, &round));
-	TH_LOG("%llu us late, with signals %llu us", quiet.late / USEC, round.late / USEC);
-	EXPECT_LE(round.late, 4 * quiet.late + WAKEUP);
-	/* One signal takes some time, one for each event would take 500 times as long. */
-	EXPECT_LE(round.busy, 10 * quiet.busy + 2 * WAKEUP);
-	for (i = 0; i < GROUP; i++)
-		kill(children[i], SIGKILL);
-	for (i = 0; i < GROUP; i++)
-		waitpid(children[i], NULL, 0);
 }
 
 /* A thread that wakes many waiters may end its time slice first: 0.7 ms on 7.3 with one CPU. */

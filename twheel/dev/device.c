@@ -105,7 +105,6 @@ static const struct file_operations file_fops = {
 	.release	= twheel_release,
 	.read_iter	= twheel_read_iter,
 	.poll		= twheel_poll,
-	.fasync		= twheel_fasync,
 	.unlocked_ioctl	= twheel_file_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.uring_cmd	= twheel_uring_cmd,
@@ -118,9 +117,6 @@ static const struct file_operations events_fops = {
 	.release	= twheel_release,
 	.read_iter	= twheel_read_iter,
 	.poll		= twheel_poll,
-	.fasync		= twheel_fasync,
-	.unlocked_ioctl	= twheel_events_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= twheel_events_show,
 };
 

@@ -294,25 +294,19 @@ void twheel_event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 }
 
 /* Put operations with events that were not delivered back at the head of the list. */
-static bool events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
+static void events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
 {
-	bool refilled = false;
-
 	/* There may be more than the lock is held for. */
 	while (nr--) {
 		spin_lock(&events->lock);
-		refilled |= twheel_event_put_back(events, file_ops[nr]);
+		twheel_event_put_back(events, file_ops[nr]);
 		spin_unlock(&events->lock);
 	}
-	return refilled;
 }
 
-/*
- * An event was delivered. Returns true if it was the last one of its operation. Sets *@refilled if
- * another one was queued on the empty list.
- */
+/* An event was delivered. Returns true if it was the last one of its operation. */
 static bool event_delivered(struct twheel_events *events, struct twheel_file_op *file_op,
-			    const struct twheel_event *event, bool *refilled)
+			    const struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 
@@ -322,7 +316,7 @@ static bool event_delivered(struct twheel_events *events, struct twheel_file_op 
 	file_op->reading = false;
 	periodic->expirations -= event->expirations;
 	if (file_op->ended)
-		*refilled |= twheel_event_queue(events, file_op);
+		twheel_event_queue(events, file_op);
 	else
 		twheel_file_periodic_resume(periodic);
 	spin_unlock(&events->lock);
@@ -364,11 +358,10 @@ static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file
 
 /*
  * Deliver the events of the taken operations, forget those whose last event it was, and put the
- * others back. Returns the number of delivered events. Sets *@refilled if an event was put on the
- * empty list.
+ * others back. Returns the number of delivered events.
  */
 static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr,
-			  struct iov_iter *to, bool may_fault, bool *refilled)
+			  struct iov_iter *to, bool may_fault)
 {
 	struct twheel_event event[COPY];
 	u32 done = 0, last = 0, copied, i;
@@ -379,23 +372,23 @@ static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **
 		copied = events_fill_and_copy(events, &file_ops[done], min(nr - done, (u32)COPY),
 					      event, to);
 		for (i = 0; i < copied; i++, done++)
-			if (event_delivered(events, file_ops[done], &event[i], refilled))
+			if (event_delivered(events, file_ops[done], &event[i]))
 				file_ops[last++] = file_ops[done];
 	} while (copied == COPY && done < nr);
 	if (likely(!may_fault))
 		pagefault_enable();
 	if (unlikely(done < nr))
-		*refilled |= events_put_back(events, &file_ops[done], nr - done);
+		events_put_back(events, &file_ops[done], nr - done);
 	twheel_file_ops_forget(file_ops, last);
 	return done;
 }
 
 /* Wake other waiters for events that this reader leaves. */
-static void events_wake_next(struct twheel_events *events, bool signal)
+static void events_wake_next(struct twheel_events *events)
 {
 	/* See twheel_events_wake(). */
 	smp_mb();
-	twheel_events_wake(events, signal ? WAKE_EVENT | WAKE_SIGIO : WAKE_EVENT);
+	twheel_events_wake(events, WAKE_EVENT);
 }
 
 /*
@@ -406,7 +399,7 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 {
 	size_t max = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
 	struct twheel_file_op *file_ops[PIECE];
-	bool signal = false, may_fault = false;
+	bool may_fault = false;
 	u32 nr, delivered;
 
 	while (done < max && !fatal_signal_pending(current)) {
@@ -420,15 +413,13 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 			continue;
 		}
 		/* The rest of the piece is for other readers, since this one may block. */
-		if (unlikely(may_fault) && twheel_events_readable(events)) {
-			events_wake_next(events, signal);
-			signal = false;
-		}
-		delivered = events_deliver(events, file_ops, nr, to, may_fault, &signal);
+		if (unlikely(may_fault) && twheel_events_readable(events))
+			events_wake_next(events);
+		delivered = events_deliver(events, file_ops, nr, to, may_fault);
 		done += delivered;
 		if (may_fault && delivered < nr) {
 			/* Another reader may deliver the event that was put back. */
-			events_wake_next(events, signal);
+			events_wake_next(events);
 			return done ?: -EFAULT;
 		}
 		may_fault = delivered < nr;
@@ -436,7 +427,7 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 	}
 	/* This reader may have consumed the wake-up for the remaining events. */
 	if (twheel_events_readable(events))
-		events_wake_next(events, signal);
+		events_wake_next(events);
 	return done ?: -ERESTARTSYS;
 }
 
@@ -465,15 +456,4 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 			return ret;
 	}
 	return ret < 0 ? ret : ret * (ssize_t)sizeof(struct twheel_event);
-}
-
-/* Number of bytes that read() would deliver, of whole events and at most INT_MAX. May sleep. */
-int twheel_events_fionread(struct twheel_events *events, int __user *to)
-{
-	u64 bytes;
-
-	twheel_events_collect_all(events, TWHEEL_KILLABLE);
-	bytes = (u64)READ_ONCE(events->unread) * sizeof(struct twheel_event);
-	bytes = min_t(u64, bytes, INT_MAX - INT_MAX % sizeof(struct twheel_event));
-	return put_user((int)bytes, to);
 }

@@ -21,6 +21,5 @@ void twheel_events_empty(struct twheel_events *events);
 u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
 			  u64 value, unsigned int flags);
 ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, struct iov_iter *to);
-int twheel_events_fionread(struct twheel_events *events, int __user *to);
 
 #endif /* _TWHEEL_DEV_EVENT_H */

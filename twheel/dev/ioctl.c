@@ -26,7 +26,6 @@
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
-#include <asm/ioctls.h>
 
 #include "args.h"
 #include "event.h"
@@ -252,21 +251,7 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	if (unlikely(cmd == FIONREAD))
-		return twheel_events_ioctl(file, cmd, arg);
 	return ioctl(file->private_data, file, cmd, (void __user *)arg);
-}
-
-/* Descriptors of detached events have no calls, but what any descriptor may have. */
-long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
-{
-	struct twheel_file *tf = file->private_data;
-
-	if (cmd != FIONREAD)
-		return -ENOTTY;
-	if (!(file->f_mode & FMODE_READ))
-		return -EBADF;
-	return twheel_events_fionread(twheel_file_queue(tf), (int __user *)arg);
 }
 
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -9,7 +9,6 @@ struct file;
 struct twheel_ioctl;
 
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
-long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int cmd,
 		     void __user *user, const void *entry);

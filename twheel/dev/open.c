@@ -167,13 +167,6 @@ __poll_t twheel_poll(struct file *file, struct poll_table_struct *wait)
 	return twheel_events_poll(twheel_file_queue(tf), file, wait);
 }
 
-int twheel_fasync(int fd, struct file *file, int on)
-{
-	struct twheel_file *tf = file->private_data;
-
-	return twheel_events_fasync(twheel_file_queue(tf), fd, file, on);
-}
-
 /* /proc/PID/fdinfo */
 void twheel_file_show(struct seq_file *m, struct file *file)
 {

@@ -23,7 +23,6 @@ struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_de
 int twheel_release(struct inode *inode, struct file *file);
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *file, struct poll_table_struct *wait);
-int twheel_fasync(int fd, struct file *file, int on);
 void twheel_file_show(struct seq_file *m, struct file *file);
 void twheel_events_show(struct seq_file *m, struct file *file);
 int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args);

@@ -29,21 +29,21 @@
  * of ->waiters. All others, here called pollers, are in front of them.
  *
  *	event			wakes
- *	queue was empty		all pollers and an exclusive waiter; SIGIO is sent
+ *	queue was empty		all pollers and an exclusive waiter
  *	queue was not empty	an exclusive waiter
  *	reader leaves events	all pollers and an exclusive waiter
- *	end of the queue	all waiters; SIGIO is sent
+ *	end of the queue	all waiters
  *
  * A poller has been woken since the queue was empty, and checks for events before it sleeps
  * again. But only one of the exclusive waiters has been woken, and that may never read: an
  * epoll instance whose process exits wakes no other one. So each event wakes another one.
  *
- * A user can multiply the waiters, and the receivers of signals, of a queue to which another
- * user adds events. A thread that ends an operation therefore visits at most WAKE_DIRECT
- * waiters of each kind. If there are more, or files that receive SIGIO, a work item does the
- * rest, once for all events that were pushed before. It visits WAKE_MAX waiters at a time and
- * then lets the work items of other queues run; wake_up() would visit all of them with
- * interrupts off. An ordered workqueue serves all queues, so that this takes one thread.
+ * A user can multiply the waiters of a queue to which another user adds events. A thread that
+ * ends an operation therefore visits at most WAKE_DIRECT waiters of each kind. If there are
+ * more, a work item does the rest, once for all events that were pushed before. It visits
+ * WAKE_MAX waiters at a time and then lets the work items of other queues run; wake_up() would
+ * visit all of them with interrupts off. An ordered workqueue serves all queues, so that this
+ * takes one thread.
  *
  * The lock is taken in process context only, and before all locks of op/ and core/.
  */
@@ -63,13 +63,10 @@
 /* Number of waiters visited by the work item with the lock of the wait queue held. */
 #define WAKE_MAX	32
 
-/* Number of files of a queue that may be asynchronous. */
-#define ASYNC_MAX	8
-
 /* No event is fresh, but others can be read. Also the end of the list, like NULL. */
 #define NONE_FRESH	((struct twheel_file_op *)1UL)
 
-/* Wakes waiters and sends signals, in turn for all event queues. */
+/* Wakes waiters, in turn for all event queues. */
 static struct workqueue_struct *wake_wq;
 
 int __init twheel_queues_init(void)
@@ -170,13 +167,8 @@ static void events_wake_work(struct work_struct *work)
 	what = events->waking;
 	if (!wake_some(events, &events->mark, what, WAKE_POLLERS, WAKE_MAX)) {
 		what &= ~WAKE_POLLERS;
-		if (!wake_some(events, &events->mark, what, WAKE_EXCLUSIVE, WAKE_MAX)) {
-			if (what & WAKE_SIGIO)
-				kill_fasync(&events->async, SIGIO, POLL_IN);
-			if (what & WAKE_END)
-				kill_fasync(&events->async, SIGIO, POLL_HUP);
+		if (!wake_some(events, &events->mark, what, WAKE_EXCLUSIVE, WAKE_MAX))
 			what = 0;
-		}
 	}
 	events->waking = what;
 	/* A store of ->wake that this does not see queues the work item itself. */
@@ -185,7 +177,7 @@ static void events_wake_work(struct work_struct *work)
 }
 
 /*
- * Wake waiters and send signals after an event was pushed or the queue was shut. The caller
+ * Wake waiters after an event was pushed or the queue was shut. The caller
  * keeps the queue: it holds a reference to an operation or to the file.
  *
  *	CPU 0					CPU 1
@@ -205,16 +197,12 @@ void twheel_events_wake(struct twheel_events *events, u32 what)
 	u32 later = 0;
 
 	/* After the barrier of CPU 0. */
-	if (waitqueue_active(&events->waiters)) {
-		later |= wake_direct(events, what, WAKE_POLLERS) ? WAKE_POLLERS : 0;
-		later |= wake_direct(events, what, WAKE_EXCLUSIVE) ? WAKE_EXCLUSIVE : 0;
-		later |= later ? what & WAKE_END : 0;
-	}
-	/* As in kill_fasync(): a program checks for events after it has set O_ASYNC. */
-	if (what & (WAKE_SIGIO | WAKE_END) && READ_ONCE(events->async))
-		later |= what & (WAKE_SIGIO | WAKE_END);
+	if (!waitqueue_active(&events->waiters))
+		return;
+	later |= wake_direct(events, what, WAKE_POLLERS) ? WAKE_POLLERS : 0;
+	later |= wake_direct(events, what, WAKE_EXCLUSIVE) ? WAKE_EXCLUSIVE : 0;
 	if (unlikely(later))
-		events_wake_later(events, later);
+		events_wake_later(events, later | (what & WAKE_END));
 }
 
 /* At the end of the queue all waiters must return. */
@@ -455,8 +443,8 @@ u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **fil
 	return nr;
 }
 
-/* Put an event back at the head of the list. Returns true if the queue was empty. */
-bool twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op)
+/* Put an event back at the head of the list. */
+void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op)
 {
 	lockdep_assert_held(&events->lock);
 	file_op->reading = false;
@@ -466,7 +454,7 @@ bool twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *
 		events->tail = file_op;
 	events->events = file_op;
 	WRITE_ONCE(events->unread, events->unread + 1);
-	return !cmpxchg(&events->fresh, NULL, NONE_FRESH);
+	cmpxchg(&events->fresh, NULL, NONE_FRESH);
 }
 
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
@@ -478,17 +466,4 @@ __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 	if (twheel_events_readable(events))
 		return EPOLLIN | EPOLLRDNORM;
 	return twheel_events_at_end(events) ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
-}
-
-/* Returns -ENOSPC if too many files of the queue are asynchronous. */
-int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on)
-{
-	int ret = -ENOSPC;
-
-	if (!on || atomic_inc_return(&events->nr_async) <= ASYNC_MAX)
-		ret = fasync_helper(fd, file, on, &events->async);
-	/* None was added, or one was removed. */
-	if (on ? ret <= 0 : ret > 0)
-		atomic_dec(&events->nr_async);
-	return ret;
 }

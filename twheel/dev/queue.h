@@ -3,7 +3,6 @@
 #ifndef _TWHEEL_DEV_QUEUE_H
 #define _TWHEEL_DEV_QUEUE_H
 
-#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
@@ -16,8 +15,6 @@
 #include <linux/workqueue.h>
 
 #include "file_op.h"
-
-struct fasync_struct;
 
 /**
  * struct twheel_events - an event queue
@@ -38,9 +35,7 @@ struct fasync_struct;
  * @fresh: operations with a new event, newest first; pushed without the lock. NULL if and only
  *	if no event can be read.
  * @waiters: threads in read(), and pollers
- * @async: files that receive SIGIO when the queue becomes non-empty
- * @nr_async: number of these files
- * @wake_work: wakes many waiters, and sends SIGIO
+ * @wake_work: wakes many waiters
  * @waking: wake-ups in progress; used by @wake_work only
  * @mark: last visited waiter; used by @wake_work only
  *
@@ -64,8 +59,6 @@ struct twheel_events {
 	/* Written by each end of an operation; apart from the members above. */
 	struct twheel_file_op	*fresh ____cacheline_aligned_in_smp;
 	wait_queue_head_t	waiters;
-	struct fasync_struct	*async;
-	atomic_t		nr_async;
 	struct work_struct	wake_work;
 	u32			waking;
 	wait_queue_entry_t	mark;
@@ -74,8 +67,7 @@ struct twheel_events {
 /* For ->wake. */
 #define WAKE_POLLERS	BIT(0)
 #define WAKE_EXCLUSIVE	BIT(1)	/* one exclusive waiter */
-#define WAKE_SIGIO	BIT(2)
-#define WAKE_END	BIT(3)	/* all exclusive waiters, and SIGIO for the end */
+#define WAKE_END	BIT(2)	/* all exclusive waiters */
 
 #define WAKE_EVENT	(WAKE_POLLERS | WAKE_EXCLUSIVE)
 
@@ -99,7 +91,7 @@ void twheel_events_wake(struct twheel_events *events, u32 what);
 /* Wake waiters after an event was pushed. */
 static inline void twheel_event_wake(struct twheel_events *events, bool was_empty)
 {
-	twheel_events_wake(events, was_empty ? WAKE_EVENT | WAKE_SIGIO : WAKE_EXCLUSIVE);
+	twheel_events_wake(events, was_empty ? WAKE_EVENT : WAKE_EXCLUSIVE);
 }
 
 int __init twheel_queues_init(void);
@@ -113,12 +105,11 @@ void twheel_events_leave(struct twheel_file_op *file_op);
 bool twheel_event_return(struct twheel_file_op *file_op);
 bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file_op);
 bool twheel_event_queue(struct twheel_events *events, struct twheel_file_op *file_op);
-bool twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op);
+void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op);
 u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max);
 bool twheel_events_collect(struct twheel_events *events);
 void twheel_events_collect_all(struct twheel_events *events, unsigned int flags);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
-int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on);
 
 #endif /* _TWHEEL_DEV_QUEUE_H */

@@ -536,8 +536,6 @@ void rig_close(struct file *file)
 {
 	if (!refcount_dec_and_test(&file->f_ref))
 		return;
-	if (READ_ONCE(file->f_flags) & FASYNC)
-		file->f_op->fasync(-1, file, 0);
 	if (file->f_op->release)
 		file->f_op->release(file->f_inode, file);
 	if (file->rig_put)
@@ -675,75 +673,6 @@ int rig_poll(struct rig_polled *polled, unsigned int nr, int timeout_ms)
 		if (timeout_ms > 0 && ktime_get_ns() >= until)
 			timeout_ms = 0;
 	}
-}
-
-/* SIGIO: every entry of a list refers to an open file, which counts its signals. */
-
-struct fasync_struct {
-	struct fasync_struct *next;
-	struct file *file;
-};
-
-static pthread_mutex_t fasync_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static int fasync_remove(struct file *file, struct fasync_struct **list)
-{
-	struct fasync_struct *entry;
-
-	for (; (entry = *list); list = &entry->next) {
-		if (entry->file != file)
-			continue;
-		WRITE_ONCE(*list, entry->next);
-		rig_file_flags(file, FASYNC, 0);
-		kfree(entry);
-		return 1;
-	}
-	return 0;
-}
-
-int fasync_helper(int fd, struct file *file, int on, struct fasync_struct **list)
-{
-	struct fasync_struct *entry = NULL;
-	int ret;
-
-	if (on) {
-		entry = kmalloc(sizeof(*entry), GFP_KERNEL);
-		if (!entry)
-			return -ENOMEM;
-	}
-	pthread_mutex_lock(&fasync_lock);
-	ret = fasync_remove(file, list);
-	if (on) {
-		entry->file = file;
-		entry->next = *list;
-		WRITE_ONCE(*list, entry);
-		rig_file_flags(file, 0, FASYNC);
-		ret = !ret;
-	}
-	pthread_mutex_unlock(&fasync_lock);
-	return ret;
-}
-
-void kill_fasync(struct fasync_struct **list, int sig, int band)
-{
-	struct fasync_struct *entry;
-
-	if (!READ_ONCE(*list))
-		return;
-	/* The number of receivers is unlimited, so no lock of the module may be held. */
-	WARN_ON(in_atomic());
-	pthread_mutex_lock(&fasync_lock);
-	for (entry = *list; entry; entry = entry->next)
-		entry->file->rig_sigios++;
-	pthread_mutex_unlock(&fasync_lock);
-}
-
-/* FIOASYNC */
-int rig_fasync(struct file *file, bool on)
-{
-	if (!!(READ_ONCE(file->f_flags) & FASYNC) == on || !file->f_op->fasync)
-		return 0;
-	return min(file->f_op->fasync(0, file, on), 0);
 }
 
 /* ida: an xarray with dummy pointers */

@@ -100,11 +100,9 @@ int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_
 #define FMODE_READ	1u
 #define FMODE_WRITE	2u
 #define FMODE_NOWAIT	0x8000000u
-#define FASYNC		O_ASYNC
 
 struct cdev;
 struct file;
-struct fasync_struct;
 
 struct inode {
 	struct cdev	*i_cdev;
@@ -150,7 +148,6 @@ struct file_operations {
 	ssize_t (*read)(struct file *file, char __user *buf, size_t size, loff_t *pos);
 	ssize_t (*read_iter)(struct kiocb *iocb, struct iov_iter *to);
 	__poll_t (*poll)(struct file *file, struct poll_table_struct *wait);
-	int (*fasync)(int fd, struct file *file, int on);
 	long (*unlocked_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	long (*compat_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	int (*uring_cmd)(struct io_uring_cmd *cmd, unsigned int issue_flags);
@@ -165,7 +162,6 @@ struct file {
 	struct inode			*f_inode;
 	loff_t				f_pos;
 	refcount_t			f_ref;
-	unsigned int			rig_sigios;
 	void				(*rig_put)(struct file *file);
 };
 
@@ -209,7 +205,6 @@ struct rig_polled {
 };
 
 int rig_poll(struct rig_polled *polled, unsigned int nr, int timeout_ms);
-int rig_fasync(struct file *file, bool on);
 void rig_file_flags(struct file *file, unsigned int mask, unsigned int flags);
 ssize_t rig_fdinfo(struct file *file, char *buf, size_t size);
 bool rig_node_name(char *name, size_t size);
@@ -227,8 +222,6 @@ static inline void poll_wait(struct file *file, wait_queue_head_t *queue, poll_t
 		table->queue(file, queue, table);
 }
 
-int fasync_helper(int fd, struct file *file, int on, struct fasync_struct **list);
-void kill_fasync(struct fasync_struct **list, int sig, int band);
 
 /* Devices */
 #define MINORBITS	20
