@@ -10,8 +10,8 @@
  *
  * The close of a file frees a large hash table, and lets other threads run meanwhile.
  *
- * An event wakes all pollers of its queue, but the thread that ends the operation visits some of
- * them only, and no thread visits many without dropping the lock of the wait queue.
+ * An event wakes all pollers of its queue, but the thread that ends the operation visits none of
+ * them, and no thread visits many without dropping the lock of the wait queue.
  */
 #include <stdio.h>
 
@@ -33,9 +33,11 @@
 #define SEGMENTS	(LARGE * TWHEEL_MAX_KEYS / 4 / 256)
 
 #define WAITERS		10000
-/* Waiters that the thread that ends an operation may visit, and that one hold may visit */
-#define MAX_DIRECT	8
+/* Waiters that one hold may visit */
 #define MAX_HOLD	32
+/* Waiters at a time, and the wait queues that they need */
+#define POLLERS		128
+#define MAX_QUEUES	(POLLERS / MAX_HOLD)
 
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 static struct file *file;
@@ -96,7 +98,8 @@ static void check_query(void)
 }
 
 static struct wait_queue_entry waiters[WAITERS];
-static wait_queue_head_t *queue;
+static wait_queue_head_t *queues[WAITERS];
+static unsigned int nr_waiters;
 static atomic_t visits;
 static __thread unsigned int own_visits, hold_visits, hold_event;
 static unsigned int longest_hold, event;
@@ -118,9 +121,11 @@ static void end_hold(void)
 	hold_visits = 0;
 }
 
-static void find_queue(struct file *polled, wait_queue_head_t *head, poll_table *table)
+/* As an epoll instance, with or without EPOLLEXCLUSIVE, in which no thread sleeps */
+static void add_waiter(struct file *polled, wait_queue_head_t *head, poll_table *table)
 {
-	queue = head;
+	queues[nr_waiters] = head;
+	list_add(&waiters[nr_waiters++].entry, &head->head);
 }
 
 static void read_all(void)
@@ -136,33 +141,29 @@ static void end_one(void)
 	own_visits = 0;
 	event++;
 	add(0);
-	expect(own_visits <= MAX_DIRECT, "%u visits of the thread that ends an operation",
-	       own_visits);
+	expect(!own_visits, "%u visits of the thread that ends an operation", own_visits);
 	rig_settle();
 }
 
-/* As epoll instances, with or without EPOLLEXCLUSIVE, in which no thread sleeps */
 static void add_waiters(unsigned int nr, bool exclusive)
 {
-	poll_table table = { .queue = find_queue };
+	poll_table table = { .queue = add_waiter };
 	unsigned int i;
 
 	read_all();
-	file->f_op->poll(file, &table);
+	nr_waiters = 0;
 	for (i = 0; i < nr; i++) {
 		waiters[i] = (struct wait_queue_entry) {
 			.flags = exclusive ? WQ_FLAG_EXCLUSIVE : 0, .func = visit,
 		};
-		list_add(&waiters[i].entry, &queue->head);
+		file->f_op->poll(file, &table);
 	}
 }
 
-static void remove_waiters(unsigned int nr)
+static void remove_waiters(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		remove_wait_queue(queue, &waiters[i]);
+	while (nr_waiters--)
+		remove_wait_queue(queues[nr_waiters], &waiters[nr_waiters]);
 }
 
 static void check_waiters(unsigned int nr, bool exclusive)
@@ -171,11 +172,63 @@ static void check_waiters(unsigned int nr, bool exclusive)
 	atomic_set(&visits, 0);
 	rig_at_resched = end_hold;
 	end_one();
-	expect(atomic_read(&visits) >= (int)nr, "%d waiters visited", atomic_read(&visits));
 	end_one();
+	expect(atomic_read(&visits) >= (int)nr, "%d waiters visited", atomic_read(&visits));
 	rig_at_resched = NULL;
 	expect(longest_hold <= MAX_HOLD, "%u visits with the lock held", longest_hold);
-	remove_waiters(nr);
+	remove_waiters();
+}
+
+static atomic_t paused, resumed;
+
+/* The work item has visited some waiters, but not all. */
+static void pause_walk(void)
+{
+	if (!own_visits)
+		return;
+	end_hold();
+	rig_at_resched = end_hold;
+	atomic_set(&paused, 1);
+	while (!atomic_read(&resumed))
+		sched_yield();
+}
+
+/* An event that is queued in the middle of a walk wakes the waiters that it has visited, too. */
+static void check_again(void)
+{
+	add_waiters(POLLERS, false);
+	atomic_set(&visits, 0);
+	own_visits = 0;
+	rig_at_resched = pause_walk;
+	add(0);
+	while (!atomic_read(&paused))
+		sched_yield();
+	read_all();
+	add(0);
+	atomic_set(&resumed, 1);
+	rig_settle();
+	rig_at_resched = NULL;
+	expect(atomic_read(&visits) >= 2 * POLLERS, "%d waiters visited", atomic_read(&visits));
+	remove_waiters();
+}
+
+/* Waiters that come and go share few wait queues. */
+static void check_queues(void)
+{
+	wait_queue_head_t *seen[MAX_QUEUES + 1];
+	unsigned int round, i, j, nr = 0;
+
+	for (round = 0; round < 100; round++) {
+		add_waiters(POLLERS, false);
+		for (i = 0; i < nr_waiters; i++) {
+			for (j = 0; j < nr && seen[j] != queues[i]; j++)
+				;
+			if (j == nr && nr <= MAX_QUEUES)
+				seen[nr++] = queues[i];
+		}
+		remove_waiters();
+	}
+	expect(nr <= MAX_QUEUES, "more than %u wait queues", MAX_QUEUES);
 }
 
 static void count_free(void)
@@ -217,7 +270,7 @@ static void check_close(void)
 	add_waiters(WAITERS, false);
 	rig_works_hold(true);
 	add(0);
-	remove_waiters(WAITERS);
+	remove_waiters();
 	rig_close(file);
 	rig_works_hold(false);
 	rig_settle();
@@ -233,6 +286,8 @@ int main(void)
 	file = program_open("/dev/twheel");
 	check_signal();
 	check_query();
+	check_queues();
+	check_again();
 	for (nr = 1; nr <= WAITERS; nr *= 10) {
 		check_waiters(nr, false);
 		check_waiters(nr, true);

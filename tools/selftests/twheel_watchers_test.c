@@ -2,8 +2,8 @@
 /*
  * The end of an operation may complete a command or a poll of io_uring or of AIO, and that may
  * signal an eventfd, for which many epoll instances watch. The kernel visits all of them with
- * interrupts off, in the thread that ends the operation, before the operations of other users that
- * are due.
+ * interrupts off. For a command, it does so in the thread that ends the operation, before the
+ * operations of other users that are due; for a poll, in the thread that wakes pollers.
  */
 #include <linux/aio_abi.h>
 #include <sys/epoll.h>
@@ -19,11 +19,12 @@
 
 /*
  * By how much the operation of another user is late at most, with 50,000 watches in virtual
- * time. Measured: 191 ms by commands on 6.12, 189 ms by polls of either kind on 6.1. This is the
- * figure of today, not a promise: the bound should be that of twheel_isolation_test. On PREEMPT_RT
- * the watchers may also preempt the thread: 271 ms by commands.
+ * time. Measured on 6.12: 191 ms by commands, 30 ms by polls of AIO, 0.3 ms by those of io_uring.
+ * This is the figure of today, not a promise: the bound should be that of twheel_isolation_test. On
+ * PREEMPT_RT the watchers may also preempt the thread: 271 ms by commands.
  */
 #define TODAY		((on_preempt_rt() ? 300 : 250) * MSEC)
+#define TODAY_POLL	(60 * MSEC)
 
 enum completion { COMMAND, RING_POLL, AIO_POLL };
 
@@ -156,7 +157,8 @@ TEST_F(watchers, delay_other_users_as_today)
 	ASSERT_EQ(1, read_events(self->other, &event, 1));
 	TH_LOG("late by %llu us", (event.time - event.deadline) / 1000);
 	if (virtual_time())
-		EXPECT_GT(TODAY, event.time - event.deadline);
+		EXPECT_GT(variant->completion == COMMAND ? TODAY : TODAY_POLL,
+			  event.time - event.deadline);
 }
 
 TEST_HARNESS_MAIN

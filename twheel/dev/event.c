@@ -94,7 +94,7 @@ static void file_op_ended(struct twheel_op *op)
 		was_empty = periodic_ended(events, periodic);
 	else
 		was_empty = twheel_event_push(events, file_op);
-	twheel_event_wake(events, was_empty);
+	twheel_events_wake(events, was_empty);
 }
 
 const struct twheel_op_ops twheel_file_op_ops = {
@@ -129,7 +129,7 @@ void twheel_event_period(struct twheel_timer *timer)
 	if (expire)
 		twheel_op_expire(&file_op->op);
 	else if (wake)
-		twheel_event_wake(events, was_empty);
+		twheel_events_wake(events, was_empty);
 }
 
 /* Forgetting and ending operations */
@@ -388,7 +388,7 @@ static void events_wake_next(struct twheel_events *events)
 {
 	/* See twheel_events_wake(). */
 	smp_mb();
-	twheel_events_wake(events, WAKE_EVENT);
+	twheel_events_wake(events, true);
 }
 
 /*
@@ -445,13 +445,14 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
 	while (!(ret = events_read(events, to))) {
-		if (twheel_events_at_end(events))
+		if (twheel_events_at_end(events)) {
+			/* The next reader returns as well. */
+			twheel_events_wake(events, false);
 			return 0;
+		}
 		if (!wait)
 			return -EAGAIN;
-		ret = wait_event_interruptible_exclusive(events->waiters,
-							 twheel_events_readable(events) ||
-							 twheel_events_at_end(events));
+		ret = twheel_events_wait(events);
 		if (ret)
 			return ret;
 	}

@@ -25,25 +25,23 @@
  * Waiters
  * =======
  *
- * Threads in read() and epoll instances with EPOLLEXCLUSIVE are exclusive waiters, at the tail
- * of ->waiters. All others, here called pollers, are in front of them.
- *
  *	event			wakes
- *	queue was empty		all pollers and an exclusive waiter
- *	queue was not empty	an exclusive waiter
- *	reader leaves events	all pollers and an exclusive waiter
- *	end of the queue	all waiters
+ *	queue was empty		a thread in read(), and all pollers
+ *	queue was not empty	a thread in read()
+ *	reader leaves events	a thread in read(), and all pollers
+ *	end of the queue	a thread in read(), which wakes the next one, and all pollers
  *
- * A poller has been woken since the queue was empty, and checks for events before it sleeps
- * again. But only one of the exclusive waiters has been woken, and that may never read: an
- * epoll instance whose process exits wakes no other one. So each event wakes another one.
+ * A thread in read() is woken by the thread that ends an operation, and is off the wait queue then,
+ * whether it slept or had been woken by a signal: the waker visits one entry, and a reader that
+ * was woken looks for events before it returns.
  *
- * A user can multiply the waiters of a queue to which another user adds events. A thread that
- * ends an operation therefore visits at most WAKE_DIRECT waiters of each kind. If there are
- * more, a work item does the rest, once for all events that were pushed before. It visits
- * WAKE_MAX waiters at a time and then lets the work items of other queues run; wake_up() would
- * visit all of them with interrupts off. An ordered workqueue serves all queues, so that this
- * takes one thread.
+ * Pollers are waiters of poll(), epoll and io_uring. A user can multiply those of a queue to which
+ * another user adds events, and waking one may wake many others. So they are left to a work item,
+ * once for all events that were pushed before, and are in wait queues of POLLERS_MAX each:
+ * wake_up() visits all of a wait queue with interrupts off. The work item visits one and then lets
+ * the work items of other queues run. An ordered workqueue serves all queues, so that this takes
+ * one thread. Waiters with EPOLLEXCLUSIVE are woken like the others, since one that is woken alone
+ * may never read.
  *
  * The lock is taken in process context only, and before all locks of op/ and core/.
  */
@@ -51,22 +49,21 @@
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
 
 #include "queue.h"
 
 /* Number of operations that are collected, and taken by a reader, with the lock held. */
 #define COLLECT_MAX	16
 
-/* Number of waiters of each kind that are visited by the thread that ends an operation. */
-#define WAKE_DIRECT	4
-
-/* Number of waiters visited by the work item with the lock of the wait queue held. */
-#define WAKE_MAX	32
+/* Number of pollers in a wait queue. */
+#define POLLERS_MAX	32
 
 /* No event is fresh, but others can be read. Also the end of the list, like NULL. */
 #define NONE_FRESH	((struct twheel_file_op *)1UL)
 
-/* Wakes waiters, in turn for all event queues. */
+/* Wakes pollers, in turn for all event queues. */
 static struct workqueue_struct *wake_wq;
 
 int __init twheel_queues_init(void)
@@ -80,109 +77,44 @@ void twheel_queues_exit(void)
 	destroy_workqueue(wake_wq);
 }
 
-/* Another walk calls this for the mark of a walk. */
-static int wake_nobody(struct wait_queue_entry *mark, unsigned int mode, int flags, void *key)
-{
-	return 0;
-}
-
-/*
- * Visit up to @max waiters of one kind after @mark, which moves behind them: with WAKE_POLLERS from
- * the first one, with WAKE_EXCLUSIVE from the latest one. So the walk ends although waiters are
- * added. Returns true, with @mark in the wait queue, if there are more.
- */
-static bool wake_some(struct twheel_events *events, struct wait_queue_entry *mark, u32 what,
-		      u32 kind, u32 max)
-{
-	void *key = what & WAKE_END ? NULL : poll_to_key(EPOLLIN | EPOLLRDNORM);
-	u32 flag = kind == WAKE_EXCLUSIVE ? WQ_FLAG_EXCLUSIVE : 0;
-	struct wait_queue_head *waiters = &events->waiters;
-	struct wait_queue_entry *waiter;
-	unsigned long irq_flags;
-	struct list_head *pos;
-	bool more;
-
-	if (!(what & kind))
-		return false;
-	spin_lock_irqsave(&waiters->lock, irq_flags);
-	if (list_empty(&mark->entry)) {
-		mark->flags = flag;
-		list_add(&mark->entry, flag ? waiters->head.prev : &waiters->head);
-	}
-	for (;;) {
-		pos = flag ? mark->entry.prev : mark->entry.next;
-		waiter = list_entry(pos, struct wait_queue_entry, entry);
-		more = pos != &waiters->head && (waiter->flags & WQ_FLAG_EXCLUSIVE) == flag;
-		if (!more || !max--)
-			break;
-		list_move(&mark->entry, flag ? pos->prev : pos);
-		/* This may remove the waiter. */
-		more = waiter->func(waiter, TASK_INTERRUPTIBLE, 0, key) <= 0;
-		if (!more && flag && !(what & WAKE_END))
-			break;
-	}
-	if (!more)
-		list_del_init(&mark->entry);
-	spin_unlock_irqrestore(&waiters->lock, irq_flags);
-	return more;
-}
-
-/* Returns true if some waiters are left to the work item. */
-static bool wake_direct(struct twheel_events *events, u32 what, u32 kind)
-{
-	struct wait_queue_entry mark = {
-		.func	= wake_nobody,
-		.entry	= LIST_HEAD_INIT(mark.entry),
-	};
-	bool more = wake_some(events, &mark, what, kind, WAKE_DIRECT);
-
-	if (more)
-		remove_wait_queue(&events->waiters, &mark);
-	return more;
-}
-
 /* A callback may get here after a reader has forgotten its operation and closed the file. */
-static void events_wake_later(struct twheel_events *events, u32 what)
+static void events_wake_pollers(struct twheel_events *events)
 {
 	spin_lock(&events->lock);
 	if (!events->closed) {
-		WRITE_ONCE(events->wake, events->wake | what);
+		WRITE_ONCE(events->wake, true);
 		queue_work(wake_wq, &events->wake_work);
 	}
 	spin_unlock(&events->lock);
 }
 
-/* Visit WAKE_MAX waiters. If there are more, the work items of other queues run first. */
+/* Visit a wait queue. If there are more, the work items of other event queues run first. */
 static void events_wake_work(struct work_struct *work)
 {
 	struct twheel_events *events = container_of(work, struct twheel_events, wake_work);
-	u32 what;
+	struct twheel_pollers *pollers = events->waking;
 
-	if (!events->waking) {
+	if (!pollers) {
 		spin_lock(&events->lock);
-		events->waking = events->wake;
-		WRITE_ONCE(events->wake, 0);
+		WRITE_ONCE(events->wake, false);
 		spin_unlock(&events->lock);
+		pollers = &events->pollers;
 	}
-	what = events->waking;
-	if (!wake_some(events, &events->mark, what, WAKE_POLLERS, WAKE_MAX)) {
-		what &= ~WAKE_POLLERS;
-		if (!wake_some(events, &events->mark, what, WAKE_EXCLUSIVE, WAKE_MAX))
-			what = 0;
-	}
-	events->waking = what;
+	wake_up_all(&pollers->waiters);
+	/* Pairs with the release in pollers_add(). */
+	events->waking = smp_load_acquire(&pollers->next);
 	/* A store of ->wake that this does not see queues the work item itself. */
-	if (what || READ_ONCE(events->wake))
-		events_wake_later(events, 0);
+	if (events->waking || READ_ONCE(events->wake))
+		queue_work(wake_wq, &events->wake_work);
 }
 
 /*
- * Wake waiters after an event was pushed or the queue was shut. The caller
- * keeps the queue: it holds a reference to an operation or to the file.
+ * Wake waiters after an event was pushed, for events that a reader leaves, or at the end of the
+ * queue; @pollers unless the queue was not empty.
  *
  *	CPU 0					CPU 1
  *	twheel_event_push()			waiter, for example twheel_events_poll()
- *	  cmpxchg(fresh, NULL, op)		  add to ->waiters
+ *	  cmpxchg(fresh, NULL, op)		  add to ->readers or ->pollers
  *	  full barrier				  smp_mb()
  *	waitqueue_active()?			  READ_ONCE(fresh)
  *
@@ -190,25 +122,49 @@ static void events_wake_work(struct work_struct *work)
  * replaces this NULL has "queue was empty" as its result, and wakes the pollers. The barrier
  * of CPU 1 is in twheel_events_poll() or in the set_current_state() of prepare_to_wait_event().
  * The barrier of CPU 0 is the cmpxchg() of twheel_event_push(), the smp_mb() of events_wake_next()
- * in event.c, or for the end of the queue, ->lock on both sides.
+ * in event.c, or for the end of the queue, ->lock on both sides. The caller keeps the queue: it
+ * holds a reference to an operation or to the file.
  */
-void twheel_events_wake(struct twheel_events *events, u32 what)
+void twheel_events_wake(struct twheel_events *events, bool pollers)
 {
-	u32 later = 0;
-
 	/* After the barrier of CPU 0. */
-	if (!waitqueue_active(&events->waiters))
-		return;
-	later |= wake_direct(events, what, WAKE_POLLERS) ? WAKE_POLLERS : 0;
-	later |= wake_direct(events, what, WAKE_EXCLUSIVE) ? WAKE_EXCLUSIVE : 0;
-	if (unlikely(later))
-		events_wake_later(events, later | (what & WAKE_END));
+	if (waitqueue_active(&events->readers))
+		wake_up_interruptible(&events->readers);
+	/* After the same barrier. */
+	if (pollers && (waitqueue_active(&events->pollers.waiters) ||
+			READ_ONCE(events->pollers.next)))
+		events_wake_pollers(events);
 }
 
-/* At the end of the queue all waiters must return. */
-static void events_wake_all(struct twheel_events *events)
+/* The reader leaves the wait queue even if it was awake, so that no waker visits it again. */
+static int reader_wake(struct wait_queue_entry *wait, unsigned int mode, int flags, void *key)
 {
-	twheel_events_wake(events, WAKE_EVENT | WAKE_END);
+	list_del_init(&wait->entry);
+	default_wake_function(wait, mode, flags, key);
+	return 1;
+}
+
+/* Wait until the queue has an event or is at its end. Returns 0 or -ERESTARTSYS. */
+int twheel_events_wait(struct twheel_events *events)
+{
+	struct wait_queue_entry wait;
+	long err;
+
+	init_wait_entry(&wait, WQ_FLAG_EXCLUSIVE);
+	wait.func = reader_wake;
+	for (;;) {
+		err = prepare_to_wait_event(&events->readers, &wait, TASK_INTERRUPTIBLE);
+		/* Also after a signal: a waker may have chosen this reader before. */
+		if (twheel_events_readable(events) || twheel_events_at_end(events)) {
+			err = 0;
+			break;
+		}
+		if (err)
+			break;
+		schedule();
+	}
+	finish_wait(&events->readers, &wait);
+	return err;
 }
 
 /* @events is zeroed. */
@@ -216,19 +172,25 @@ void twheel_events_init(struct twheel_events *events)
 {
 	spin_lock_init(&events->lock);
 	INIT_LIST_HEAD(&events->pending);
-	init_waitqueue_head(&events->waiters);
-	events->mark.func = wake_nobody;
-	INIT_LIST_HEAD(&events->mark.entry);
+	init_waitqueue_head(&events->readers);
+	init_waitqueue_head(&events->pollers.waiters);
+	events->polled = &events->pollers;
 	INIT_WORK(&events->wake_work, events_wake_work);
 }
 
 /* The queue has no waiters, and none can be added. May sleep. */
 void twheel_events_close(struct twheel_events *events)
 {
+	struct twheel_pollers *pollers, *next;
+
 	spin_lock(&events->lock);
 	events->closed = true;
 	spin_unlock(&events->lock);
 	cancel_work_sync(&events->wake_work);
+	for (pollers = events->pollers.next; pollers; pollers = next) {
+		next = pollers->next;
+		kfree(pollers);
+	}
 }
 
 /* Uncharge @nr operations that are not pending. */
@@ -241,7 +203,7 @@ void twheel_events_uncharge(struct twheel_events *events, u32 nr)
 	at_end = events->shut && !events->held;
 	spin_unlock(&events->lock);
 	if (at_end)
-		events_wake_all(events);
+		twheel_events_wake(events, true);
 }
 
 /* Refuse further adds. */
@@ -252,7 +214,7 @@ void twheel_events_shut(struct twheel_events *events)
 	spin_unlock(&events->lock);
 	/* Pairs with the barrier in twheel_call_add(). */
 	smp_mb();
-	events_wake_all(events);
+	twheel_events_wake(events, true);
 }
 
 /* Is the queue shut and completely read? */
@@ -457,10 +419,56 @@ void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *
 	cmpxchg(&events->fresh, NULL, NONE_FRESH);
 }
 
+/* A wait queue with space for one more poller, or NULL. Two of them are tried, in turn. */
+static struct twheel_pollers *pollers_find(struct twheel_events *events)
+{
+	struct twheel_pollers *pollers;
+	unsigned int tries;
+
+	lockdep_assert_held(&events->lock);
+	for (tries = 2; tries; tries--) {
+		pollers = events->polled;
+		/* A poller that is about to be added makes this wait queue longer by one. */
+		if (!waitqueue_active(&pollers->waiters))
+			pollers->nr = 0;
+		if (pollers->nr < POLLERS_MAX)
+			return pollers;
+		events->polled = pollers->next ?: &events->pollers;
+	}
+	return NULL;
+}
+
+/* The wait queue for a new poller, longer than others if there is no memory. May sleep. */
+static struct twheel_pollers *pollers_add(struct twheel_events *events)
+{
+	struct twheel_pollers *pollers, *more = NULL;
+
+	spin_lock(&events->lock);
+	pollers = pollers_find(events);
+	if (unlikely(!pollers)) {
+		spin_unlock(&events->lock);
+		more = kzalloc(sizeof(*more), TWHEEL_GFP_USER);
+		spin_lock(&events->lock);
+		pollers = events->polled;
+	}
+	if (unlikely(more)) {
+		init_waitqueue_head(&more->waiters);
+		more->next = pollers->next;
+		/* Pairs with the acquire in events_wake_work(). */
+		smp_store_release(&pollers->next, more);
+		events->polled = more;
+		pollers = more;
+	}
+	pollers->nr++;
+	spin_unlock(&events->lock);
+	return pollers;
+}
+
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait)
 {
-	poll_wait(file, &events->waiters, wait);
+	if (!poll_does_not_wait(wait))
+		poll_wait(file, &pollers_add(events)->waiters, wait);
 	/* See twheel_events_wake(). */
 	smp_mb();
 	if (twheel_events_readable(events))

@@ -3,7 +3,6 @@
 #ifndef _TWHEEL_DEV_QUEUE_H
 #define _TWHEEL_DEV_QUEUE_H
 
-#include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/init.h>
@@ -17,6 +16,18 @@
 #include "file_op.h"
 
 /**
+ * struct twheel_pollers - a wait queue of pollers, see queue.c
+ * @waiters: the pollers
+ * @nr: number of pollers that were added since it was empty
+ * @next: next one of the event queue, or NULL
+ */
+struct twheel_pollers {
+	wait_queue_head_t	waiters;
+	u32			nr;
+	struct twheel_pollers	*next;
+};
+
+/**
  * struct twheel_events - an event queue
  * @lock: protects all fields up to @fresh
  * @nr_pending: number of pending operations, including adds in progress and uncollected ends
@@ -24,7 +35,8 @@
  * @held: number of operations that are charged: pending, or with an unread final event
  * @shut: adds are refused; read() returns 0 once @held is 0
  * @closed: @wake_work must not be queued
- * @wake: wake-ups for @wake_work
+ * @wake: pollers have to be woken that @wake_work may have visited before
+ * @polled: wait queue of the latest poller
  * @pending: list of pending operations, including those on @fresh and @rest
  * @events: operations with an event to read, oldest first
  * @tail: last operation on @events
@@ -34,10 +46,10 @@
  * @newest: last operation on @collected
  * @fresh: operations with a new event, newest first; pushed without the lock. NULL if and only
  *	if no event can be read.
- * @waiters: threads in read(), and pollers
- * @wake_work: wakes many waiters
- * @waking: wake-ups in progress; used by @wake_work only
- * @mark: last visited waiter; used by @wake_work only
+ * @readers: threads in read()
+ * @pollers: waiters of poll(), epoll and io_uring
+ * @wake_work: wakes @pollers
+ * @waking: next wait queue to visit, or NULL; used by @wake_work only
  *
  * Each file has a queue for the operations added through it. A named purgatory has numbered ones
  * for its detached operations.
@@ -49,7 +61,8 @@ struct twheel_events {
 	u32			held;
 	bool			shut;
 	bool			closed;
-	u8			wake;
+	bool			wake;
+	struct twheel_pollers	*polled;
 	struct list_head	pending;
 	struct twheel_file_op	*events;
 	struct twheel_file_op	*tail;
@@ -58,18 +71,11 @@ struct twheel_events {
 	struct twheel_file_op	*newest;
 	/* Written by each end of an operation; apart from the members above. */
 	struct twheel_file_op	*fresh ____cacheline_aligned_in_smp;
-	wait_queue_head_t	waiters;
+	wait_queue_head_t	readers;
+	struct twheel_pollers	pollers;
 	struct work_struct	wake_work;
-	u32			waking;
-	wait_queue_entry_t	mark;
+	struct twheel_pollers	*waking;
 };
-
-/* For ->wake. */
-#define WAKE_POLLERS	BIT(0)
-#define WAKE_EXCLUSIVE	BIT(1)	/* one exclusive waiter */
-#define WAKE_END	BIT(2)	/* all exclusive waiters */
-
-#define WAKE_EVENT	(WAKE_POLLERS | WAKE_EXCLUSIVE)
 
 /* An event that has been pushed is readable until a reader takes it. */
 static inline bool twheel_events_readable(const struct twheel_events *events)
@@ -86,14 +92,7 @@ static inline void twheel_events_add(struct twheel_events *events, struct twheel
 	WRITE_ONCE(events->held, events->held + 1);
 }
 
-void twheel_events_wake(struct twheel_events *events, u32 what);
-
-/* Wake waiters after an event was pushed. */
-static inline void twheel_event_wake(struct twheel_events *events, bool was_empty)
-{
-	twheel_events_wake(events, was_empty ? WAKE_EVENT : WAKE_EXCLUSIVE);
-}
-
+void twheel_events_wake(struct twheel_events *events, bool pollers);
 int __init twheel_queues_init(void);
 void twheel_queues_exit(void);
 void twheel_events_init(struct twheel_events *events);
@@ -109,6 +108,7 @@ void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *
 u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max);
 bool twheel_events_collect(struct twheel_events *events);
 void twheel_events_collect_all(struct twheel_events *events, unsigned int flags);
+int twheel_events_wait(struct twheel_events *events);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
 

@@ -151,7 +151,7 @@ static void uring_add_complete(struct io_uring_cmd *cmd, unsigned int issue_flag
 		res = uring_deliver(file_op, add->event);
 	/* A reader may forget the operation at once. */
 	if (unlikely(res == -ENODATA))
-		twheel_event_wake(events, twheel_event_return(file_op));
+		twheel_events_wake(events, twheel_event_return(file_op));
 	else
 		twheel_file_ops_forget(&file_op, 1);
 	/* See uring_cancel(). */

@@ -63,6 +63,11 @@ void remove_wait_queue(wait_queue_head_t *queue, struct wait_queue_entry *entry)
 	spin_unlock(&queue->lock);
 }
 
+int default_wake_function(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	return wake_up_process(entry->task);
+}
+
 int autoremove_wake_function(struct wait_queue_entry *entry, unsigned int mode, int flags,
 			     void *key)
 {

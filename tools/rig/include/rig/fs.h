@@ -216,12 +216,16 @@ typedef struct poll_table_struct {
 		      struct poll_table_struct *table);
 } poll_table;
 
+static inline bool poll_does_not_wait(const poll_table *table)
+{
+	return !table || !table->queue;
+}
+
 static inline void poll_wait(struct file *file, wait_queue_head_t *queue, poll_table *table)
 {
 	if (table && table->queue)
 		table->queue(file, queue, table);
 }
-
 
 /* Devices */
 #define MINORBITS	20

@@ -32,6 +32,7 @@ typedef struct wait_queue_entry {
 	struct list_head entry;
 } wait_queue_entry_t;
 
+int default_wake_function(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key);
 void init_waitqueue_head(wait_queue_head_t *queue);
 int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state);
 void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry);
@@ -58,11 +59,18 @@ static inline bool wq_has_sleeper(wait_queue_head_t *queue)
 }
 
 #define wake_up_all(queue)		rig_wake(queue, NULL, 0)
+#define wake_up_interruptible(queue)	rig_wake(queue, NULL, 1)
 
-#define RIG_WAIT(queue, entry_key, entry_exclusive, state, condition, before, after) ({	\
+#define init_wait_entry(wait, entry_flags)					\
+	(*(wait) = (struct wait_queue_entry) {					\
+		.flags = entry_flags, .task = current, .func = autoremove_wake_function, \
+		.entry = LIST_HEAD_INIT((wait)->entry) })
+#define prepare_to_wait_event	rig_wait_prepare
+#define finish_wait		rig_wait_finish
+
+#define RIG_WAIT(queue, entry_key, state, condition, before, after) ({			\
 	struct wait_queue_entry _entry = {						\
 		.task = current, .func = autoremove_wake_function, .key = entry_key,	\
-		.flags = entry_exclusive ? WQ_FLAG_EXCLUSIVE : 0,			\
 		.entry = LIST_HEAD_INIT(_entry.entry),					\
 	};										\
 	int _ret = 0;									\
@@ -87,18 +95,12 @@ static inline bool wq_has_sleeper(wait_queue_head_t *queue)
 	might_sleep();									\
 	rig_linger();									\
 	if (!(condition))								\
-		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition,	\
+		(void)RIG_WAIT(&(queue), NULL, TASK_UNINTERRUPTIBLE, condition,	\
 			       barrier(), barrier());					\
 } while (0)
-#define wait_event_interruptible_exclusive(queue, condition) ({				\
-	might_sleep();									\
-	rig_linger();									\
-	(condition) ? 0 :								\
-	RIG_WAIT(&(queue), NULL, true, TASK_INTERRUPTIBLE, condition,			\
-		 barrier(), barrier()); })
 #define wait_event_lock_irq(queue, condition, lock) do {				\
 	if (!(condition))								\
-		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition,	\
+		(void)RIG_WAIT(&(queue), NULL, TASK_UNINTERRUPTIBLE, condition,	\
 			       spin_unlock_irq(&(lock)), spin_lock_irq(&(lock)));	\
 } while (0)
 
@@ -108,8 +110,8 @@ void wake_up_var(const void *variable);
 	might_sleep();									\
 	rig_linger();									\
 	if (!(condition))								\
-		(void)RIG_WAIT(rig_var_queue(variable), variable, false,		\
-			       TASK_UNINTERRUPTIBLE, condition, barrier(), barrier());	\
+		(void)RIG_WAIT(rig_var_queue(variable), variable, TASK_UNINTERRUPTIBLE,	\
+			       condition, barrier(), barrier());			\
 } while (0)
 
 struct completion {
