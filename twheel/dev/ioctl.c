@@ -4,11 +4,10 @@
  *
  * Each call has one argument structure. Its size is part of the ioctl number and may differ
  * from the kernel's: in a longer structure the unknown bytes must be zero, in a shorter one
- * (of an older program) the missing fields are zero. The output fields are adjacent and are the
- * only fields written back; their input is ignored. Array entries follow the same rules.
- *
- * Most calls cannot be undone. The output is therefore written once before the call, unchanged,
- * to detect bad addresses, and once after it.
+ * (of an older program) the missing fields are zero. The output fields are adjacent in the first
+ * version; the call writes back the structure from there on, once, at its end. Their input is
+ * ignored. Array entries follow the same rules. If the output cannot be written, the call has had
+ * its effect.
  *
  * The functions twheel_call_*() execute the calls. Each checks its arguments and sets the output
  * fields in them, also for -EINTR. Documentation/device-calls.rst and device-files.rst list the
@@ -50,8 +49,7 @@
  * struct call_info - a row of the table of calls
  * @cmd: ioctl number, with the current size
  * @min_size: size of the first version of the structure
- * @output: offset of the output fields
- * @output_end: end of the output fields of the first version
+ * @output: offset of the output fields, or 0 without any
  * @flags: properties, see above
  * @right: right of the file, or 0 if every file may make the call, or the function checks it
  * @call: function
@@ -60,7 +58,6 @@ struct call_info {
 	unsigned int	cmd;
 	u16		min_size;
 	u16		output;
-	u16		output_end;
 	u16		flags;
 	u32		right;
 	int		(*call)(struct twheel_ioctl *call, union twheel_call_args *args);
@@ -77,37 +74,35 @@ struct call_info {
 		__VA_ARGS__								\
 	}
 
-#define OUTPUT(name, from, to)								\
-	.output		= offsetof(struct twheel_##name##_args, from),			\
-	.output_end	= offsetofend(struct twheel_##name##_args, to)
+#define OUTPUT(name, field)	.output = offsetof(struct twheel_##name##_args, field)
 
 static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
 
 static const struct call_info calls[] = {
-	CALL(ADD, add, id, WRITES | IN_BATCH | IN_RING, 0, OUTPUT(add, id, id)),
+	CALL(ADD, add, id, WRITES | IN_BATCH | IN_RING, 0, OUTPUT(add, id)),
 	CALL(CANCEL, cancel, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_END),
 	CALL(COMPLETE, complete, flags, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_END),
 	CALL(REARM, rearm, moved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_REARM,
-	     OUTPUT(rearm, moved, moved)),
+	     OUTPUT(rearm, moved)),
 	CALL(WATCH, watch, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_WATCH),
 	CALL(UNWATCH, unwatch, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_WATCH),
 	CALL(SIGNAL, signal, reserved, WRITES | IN_BATCH | IN_RING | KILLABLE, TWHEEL_RIGHT_SIGNAL,
-	     OUTPUT(signal, completed, completed)),
+	     OUTPUT(signal, completed)),
 	CALL(CANCEL_KEY, cancel_key, cancelled, WRITES | IN_BATCH | IN_RING | KILLABLE,
-	     TWHEEL_RIGHT_OTHERS, OUTPUT(cancel_key, cancelled, cancelled)),
-	CALL(BATCH, batch, failed, WRITES | IN_RING | KILLABLE, 0, OUTPUT(batch, done, failed)),
+	     TWHEEL_RIGHT_OTHERS, OUTPUT(cancel_key, cancelled)),
+	CALL(BATCH, batch, failed, WRITES | IN_RING | KILLABLE, 0, OUTPUT(batch, done)),
 	CALL(COMPLETE_ALL, complete_all, reserved, WRITES | KILLABLE, TWHEEL_RIGHT_END,
-	     OUTPUT(complete_all, completed, completed)),
+	     OUTPUT(complete_all, completed)),
 	CALL(DRAIN, drain, cancelled, WRITES | KILLABLE, TWHEEL_RIGHT_DRAIN,
-	     OUTPUT(drain, cancelled, cancelled)),
+	     OUTPUT(drain, cancelled)),
 	CALL(EVENTS, events, queue, READS | WRITES | OPENS, TWHEEL_RIGHT_OTHERS),
 	CALL(RESTRICT, restrict, rights, 0, 0),
 	CALL(INFO, info, flags, READS, TWHEEL_RIGHT_LIST),
-	CALL(LIST, list, cursor, READS, TWHEEL_RIGHT_LIST, OUTPUT(list, nr, cursor)),
-	CALL(QUERY, query, name, READS, TWHEEL_RIGHT_QUERY, OUTPUT(query, max_pending, name)),
-	CALL(CREATE, create, minor, WRITES | CONTROL | OPENS, 0, OUTPUT(create, major, minor)),
+	CALL(LIST, list, cursor, READS, TWHEEL_RIGHT_LIST, OUTPUT(list, nr)),
+	CALL(QUERY, query, name, READS, TWHEEL_RIGHT_QUERY, OUTPUT(query, max_pending)),
+	CALL(CREATE, create, minor, WRITES | CONTROL | OPENS, 0, OUTPUT(create, major)),
 	CALL(REMOVE, remove, cancelled, WRITES | CONTROL | KILLABLE, 0,
-	     OUTPUT(remove, cancelled, cancelled)),
+	     OUTPUT(remove, cancelled)),
 };
 
 static_assert((__force u32)FMODE_READ == READS && (__force u32)FMODE_WRITE == WRITES);
@@ -166,34 +161,30 @@ static bool has_output(const struct call_info *info, int err)
 	return !err || (err == -EINTR && info->flags & KILLABLE);
 }
 
+/* Write back the output of a call on a structure of @size bytes. */
 static int output_write(const struct call_info *info, const union twheel_call_args *args,
-			void __user *user)
+			void __user *user, size_t size)
 {
+	size_t nr = min_t(size_t, size, _IOC_SIZE(info->cmd)) - info->output;
 	const void *from = (const void *)args + info->output;
 
 	user += info->output;
-	switch (info->output_end - info->output) {
-	case 0:
-		return 0;
+	switch (nr) {
 	case sizeof(u32):
 		return put_user(*(const u32 *)from, (u32 __user *)user);
 	case sizeof(u64):
 		return copy_to_user(user, from, sizeof(u64)) ? -EFAULT : 0;
 	default:
-		return copy_to_user(user, from, info->output_end - info->output) ? -EFAULT : 0;
+		return copy_to_user(user, from, nr) ? -EFAULT : 0;
 	}
 }
 
 static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
-		    union twheel_call_args *args, void __user *user)
+		    union twheel_call_args *args, void __user *user, size_t size)
 {
 	bool opens = info->flags & OPENS;
 	int err, fd = 0;
 
-	/* The output fields keep their value unless the call succeeds. */
-	err = output_write(info, args, user);
-	if (err)
-		return err;
 	/* A purgatory must not be created without a descriptor for it. */
 	if (opens) {
 		fd = get_unused_fd_flags(O_CLOEXEC);
@@ -203,8 +194,8 @@ static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 	err = call_do(call, info, args);
 	if (unlikely(call->many))
 		kfree(call->many);
-	if (has_output(info, err))
-		err = output_write(info, args, user) ?: err;
+	if (info->output && has_output(info, err))
+		err = output_write(info, args, user, size) ?: err;
 	if (!err && opens)
 		fd_install(fd, call->opened);
 	else if (call->opened)
@@ -246,7 +237,7 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 	call.ring = NULL;
 	call.many = NULL;
 	call.opened = NULL;
-	return ioctl_do(&call, info, &args, user);
+	return ioctl_do(&call, info, &args, user, size);
 }
 
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -291,9 +282,7 @@ int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int 
 	err = entry ? args_copy(&args, known, entry, size) : args_read(&args, known, user, size);
 	if (err)
 		return err;
-	outputs = info->output_end && info->call != twheel_call_add;
-	if (outputs && !entry && output_write(info, &args, user))
-		return -EFAULT;
+	outputs = info->output && info->call != twheel_call_add;
 	call->readable = file->f_mode & FMODE_READ;
 	call->many = NULL;
 	call->opened = NULL;
@@ -302,18 +291,18 @@ int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int 
 		kfree(call->many);
 	if (!outputs)
 		return err;
-	if (!entry && has_output(info, err) && output_write(info, &args, user))
+	if (!entry && has_output(info, err) && output_write(info, &args, user, size))
 		return -EFAULT;
 	return err ?: min(*(u32 *)((void *)&args + info->output), (u32)INT_MAX);
 }
 
 /*
  * Batches: commands are executed in order and in chunks, so that stack usage does not depend
- * on their number. The results of a chunk are written once before it is executed, and again if
- * they are not zero.
+ * on their number. The results of a chunk are written after it.
  *
  * A batch succeeds once a command has been executed, and returns the number of executed
- * commands. The caller sees an error of the next command when it continues there.
+ * commands. The caller sees an error of the next command when it continues there. If a result
+ * cannot be written, the batch fails with -EFAULT after that chunk.
  */
 
 /* Number of commands in a chunk: 1 KiB on the stack, half of it on 32-bit kernels. */
@@ -328,14 +317,9 @@ static u64 command_output(const struct call_info *info, const void *args)
 {
 	const void *output = args + info->output;
 
-	switch (info->output_end - info->output) {
-	case sizeof(u64):
-		return *(const u64 *)output;
-	case sizeof(u32):
-		return *(const u32 *)output;
-	default:
+	if (!info->output)
 		return 0;
-	}
+	return info->call == twheel_call_add ? *(const u64 *)output : *(const u32 *)output;
 }
 
 /* Whether the bytes behind the arguments, of @size, are zero. */
@@ -349,58 +333,43 @@ static bool pad_is_zero(const struct twheel_command *command, size_t size)
 	return !bits;
 }
 
-/* Execute a command and set *@value to its output, if it has one. */
-static int command_run(struct twheel_ioctl *call, struct twheel_command *command, u64 *value)
+/* Execute a command. */
+static void command_run(struct twheel_ioctl *call, struct twheel_command *command,
+			struct twheel_result *result)
 {
 	const struct call_info *info = call_find(command->call);
 	int err;
 
 	if (!info || !(info->flags & IN_BATCH))
-		return -ENOTTY;
-	if (command->reserved)
-		return -EINVAL;
-	if (!pad_is_zero(command, _IOC_SIZE(info->cmd)))
-		return -E2BIG;
-	err = call_do(call, info, (union twheel_call_args *)command->pad);
-	if (has_output(info, err))
-		*value = command_output(info, command->pad);
-	return err;
+		err = -ENOTTY;
+	else if (command->reserved)
+		err = -EINVAL;
+	else if (!pad_is_zero(command, _IOC_SIZE(info->cmd)))
+		err = -E2BIG;
+	else
+		err = call_do(call, info, (union twheel_call_args *)command->pad);
+	result->value = has_output(info, err) ? command_output(info, command->pad) : 0;
+	result->error = err;
+	result->reserved = 0;
 }
 
-/* Write results starting at index batch->done. Returns the number of written results. */
-static u32 results_write(const struct twheel_batch_args *batch,
+/* Write results starting at index batch->done. */
+static int results_write(const struct twheel_batch_args *batch,
 			 const struct twheel_result *results, u32 nr)
 {
 	struct twheel_result __user *to = u64_to_user_ptr(batch->results);
+	int err = 0;
 	u32 i;
 
 	if (!batch->results)
-		return nr;
-	if (unlikely(batch->result_size != sizeof(*results))) {
-		for (i = 0; i < nr; i++)
-			if (twheel_entry_write(batch->results, batch->done + i, batch->result_size,
-					       &results[i], sizeof(*results)))
-				break;
-		return i;
-	}
+		return 0;
 	to += batch->done;
-	if (nr == BATCH_CHUNK && !copy_to_user(to, results, BATCH_CHUNK * sizeof(*results)))
-		return nr;
-	for (i = 0; i < nr; i++)
-		if (copy_to_user(&to[i], &results[i], sizeof(*results)))
-			break;
-	return i;
-}
-
-/* Whether a command of a chunk has an output or an error. */
-static bool results_changed(const struct twheel_result *results, u32 nr)
-{
-	u64 bits = 0;
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		bits |= results[i].value | (u32)results[i].error;
-	return bits;
+	if (likely(batch->result_size == sizeof(*results) && nr == BATCH_CHUNK))
+		return copy_to_user(to, results, BATCH_CHUNK * sizeof(*results)) ? -EFAULT : 0;
+	for (i = 0; i < nr && !err; i++)
+		err = twheel_entry_write(batch->results, batch->done + i, batch->result_size,
+					 &results[i], sizeof(*results));
+	return err;
 }
 
 /* Read up to @nr commands. Returns their number; if it is 0, *@err is the reason. */
@@ -417,17 +386,6 @@ static u32 commands_read(const struct twheel_batch_args *batch, struct twheel_co
 				   batch->command_size, err);
 }
 
-/* As above. The results of the commands are writable. */
-static u32 chunk_read(const struct twheel_batch_args *batch, struct twheel_command *commands,
-		      struct twheel_result *results, u32 nr, int *err)
-{
-	nr = commands_read(batch, commands, nr, err);
-	if (nr)
-		*err = -EFAULT;
-	memset(results, 0, BATCH_CHUNK * sizeof(*results));
-	return results_write(batch, results, nr);
-}
-
 /* Execute up to @nr commands. Returns their number; sets *@stop if the batch must stop. */
 static u32 chunk_run(struct twheel_ioctl *call, struct twheel_batch_args *batch,
 		     struct twheel_command *commands, struct twheel_result *results,
@@ -436,7 +394,7 @@ static u32 chunk_run(struct twheel_ioctl *call, struct twheel_batch_args *batch,
 	u32 i;
 
 	for (i = 0; i < nr && !*stop; i++) {
-		results[i].error = command_run(call, &commands[i], &results[i].value);
+		command_run(call, &commands[i], &results[i]);
 		batch->failed += !!results[i].error;
 		*stop = (results[i].error && batch->flags & TWHEEL_BATCH_STOP) ||
 			fatal_signal_pending(current);
@@ -444,22 +402,23 @@ static u32 chunk_run(struct twheel_ioctl *call, struct twheel_batch_args *batch,
 	return i;
 }
 
-/* Returns an error if the next command cannot be read, or a result cannot be written. */
+/* Returns an error if the first command cannot be read, or a result cannot be written. */
 static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, bool *stop)
 {
 	u32 nr = min_t(u32, batch->nr - batch->done, BATCH_CHUNK);
 	struct twheel_command commands[BATCH_CHUNK];
 	struct twheel_result results[BATCH_CHUNK];
-	u32 written;
 	int err = 0;
 
-	nr = chunk_read(batch, commands, results, nr, &err);
-	if (!nr)
-		return err;
+	nr = commands_read(batch, commands, nr, &err);
+	if (!nr) {
+		*stop = true;
+		return batch->done ? 0 : err;
+	}
 	nr = chunk_run(call, batch, commands, results, nr, stop);
-	written = results_changed(results, nr) ? results_write(batch, results, nr) : nr;
+	err = results_write(batch, results, nr);
 	batch->done += nr;
-	return written < nr ? -EFAULT : 0;
+	return err;
 }
 
 static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args)
@@ -480,5 +439,5 @@ static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *
 		err = chunk_do(call, batch, &stop);
 		cond_resched();
 	}
-	return batch->done ? 0 : err;
+	return err;
 }

@@ -29,11 +29,11 @@
  * are unknown to the kernel must be zero (E2BIG otherwise). Unknown flags and
  * reserved fields must be zero as well (EINVAL otherwise): set the whole structure
  * to zero once. Fields marked "out" are ignored on input, so it can be used again
- * as it is. The kernel may write to them at any time during a call. After an error
- * they have their old values; after a fatal signal (EINTR) they have the progress or
- * are unspecified. A failed call may have written to an array. A structure that has
- * such fields must be writable even if the call fails; one that has none may be in
- * read-only memory.
+ * as it is. The kernel writes them at the end of a call, with all fields behind them,
+ * unless the call fails; after a fatal signal (EINTR) they have the progress. If they
+ * cannot be written, the call fails with EFAULT although it has had its effect: the
+ * event of such an add still comes, with its cookie. A failed call may have written to
+ * an array.
  *
  * Programs must ignore output fields and bits that they do not know, even if these are
  * zero now, and tolerate unknown values of reason, condition and clock: other programs
@@ -739,8 +739,8 @@ struct twheel_result {
 /**
  * struct twheel_batch_args - TWHEEL_IOC_BATCH: execute several calls
  * @commands: address of an array of struct twheel_command
- * @results: address of an array of struct twheel_result, or 0. The batch ends early where
- *	it is not writable.
+ * @results: address of an array of struct twheel_result, or 0. If a part of it is not
+ *	writable, the batch fails with EFAULT after commands whose result is there.
  * @nr: number of entries in each array, 1 to TWHEEL_MAX_BATCH
  * @flags: TWHEEL_BATCH_STOP: stop after the first command that fails
  * @command_size: size of an entry in @commands
