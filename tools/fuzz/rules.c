@@ -286,7 +286,7 @@ static bool too_large(const struct trial *trial)
 static bool invalid_in_some_states(const struct trial *trial)
 {
 	return trial->call == TWHEEL_CALL_WATCH || trial->call == TWHEEL_CALL_UNWATCH ||
-	       trial->call == TWHEEL_CALL_CREATE;
+	       trial->call == TWHEEL_CALL_REARM || trial->call == TWHEEL_CALL_CREATE;
 }
 
 /* Return: true if the call may have failed with @error. */

@@ -88,7 +88,12 @@ static const struct cause {
 	},
 	{
 		"rearm", EOPNOTSUPP, OUTCOME_FAILED,
-		"the operation is periodic, or its deadline is of the other kind",
+		"the operation is periodic",
+		"Cancel it and add another.",
+	},
+	{
+		"rearm", EINVAL, OUTCOME_FAILED,
+		"the deadline of the operation is of the other kind",
 		"On the realtime clock, a date replaces a date, and --in an interval. Or cancel it and add another.",
 	},
 	{

@@ -403,7 +403,7 @@ static int file_op_rearm(struct twheel_file_op *file_op, const struct twheel_rea
 		return -EOPNOTSUPP;
 	/* An operation stays on its wheel. */
 	if (file_op->clock == CLOCK_REALTIME && absolute != !!(file_op->flags & TWHEEL_ADD_ABSTIME))
-		return -EOPNOTSUPP;
+		return -EINVAL;
 	return twheel_op_rearm_slack(&file_op->op,
 				     twheel_time_deadline(file_op->clock, file_op->flags,
 							  rearm->deadline, absolute),
