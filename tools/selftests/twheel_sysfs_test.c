@@ -258,7 +258,7 @@ TEST_F(shown, fdinfo_of_a_named_purgatory)
 	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	ASSERT_NE(0, add_deadline(other, HOUR, 0, 0));
 	EXPECT_EQ(0, strcmp(NAME, fd_field(self->fd, "twheel-name")));
-	EXPECT_EQ(2, fd_number(self->fd, "twheel-pending"));
+	EXPECT_EQ(1, fd_number(self->fd, "twheel-own"));
 	close(other);
 }
 
@@ -267,7 +267,7 @@ TEST_F(shown, fdinfo_of_a_private_purgatory)
 	int fd = twheel_open(O_NONBLOCK);
 
 	ASSERT_NE(0, add_deadline(fd, HOUR, 0, 0));
-	EXPECT_EQ(1, fd_number(fd, "twheel-pending"));
+	EXPECT_EQ(1, fd_number(fd, "twheel-own"));
 	EXPECT_EQ(0, strcmp("-", fd_field(fd, "twheel-name")));
 	close(fd);
 }
@@ -295,10 +295,10 @@ TEST_F(shown, fdinfo_of_a_restricted_file)
 	ASSERT_EQ(0, file_restrict(self->fd));
 	EXPECT_EQ(1, fd_number(self->fd, "twheel-restricted"));
 	EXPECT_EQ(ALL_RIGHTS & ~TWHEEL_RIGHT_SIGNAL, fd_number(self->fd, "twheel-rights"));
-	EXPECT_EQ(0, fd_number(self->fd, "twheel-pending"));
+	EXPECT_EQ(0, fd_number(self->fd, "twheel-own"));
 	ASSERT_EQ(0, file_restrict_to(self->fd, ALL_RIGHTS & ~TWHEEL_RIGHT_QUERY));
 	EXPECT_EQ(1, fd_number(self->fd, "twheel-restricted"));
-	EXPECT_EQ(-1, fd_number(self->fd, "twheel-pending"));
+	EXPECT_EQ(-1, fd_number(self->fd, "twheel-own"));
 }
 
 TEST_F(shown, fdinfo_of_a_write_only_file)
@@ -308,8 +308,7 @@ TEST_F(shown, fdinfo_of_a_write_only_file)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, strcmp(NAME, fd_field(fd, "twheel-name")));
 	EXPECT_EQ(0, fd_number(fd, "twheel-restricted"));
-	EXPECT_EQ(-1, fd_number(fd, "twheel-pending"));
-	EXPECT_EQ(-1, fd_number(fd, "twheel-files"));
+	EXPECT_EQ(-1, fd_number(fd, "twheel-own"));
 	close(fd);
 }
 
@@ -317,7 +316,7 @@ TEST_F(shown, fdinfo_after_its_removal)
 {
 	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	ASSERT_EQ(1, remove_by_force(NAME));
-	EXPECT_EQ(0, fd_number(self->fd, "twheel-pending"));
+	EXPECT_EQ(0, fd_number(self->fd, "twheel-own"));
 }
 
 struct wheel_counts {

@@ -55,7 +55,7 @@ struct holders {
  * @control: the file is the control node
  * @name: name of the purgatory; "-" if it is private
  * @counted: @pending is known; the descriptors of events have no such count
- * @pending: pending operations of the purgatory
+ * @pending: pending operations that were added through the file
  * @comm: name of the process
  */
 struct holder {
@@ -98,7 +98,7 @@ static bool read_fdinfo(struct holder *holder)
 	while (!holder->control && fgets(text, sizeof(text), file)) {
 		holder->control = !strncmp(text, "twheel-wheel:", strlen("twheel-wheel:"));
 		found |= sscanf(text, "twheel-name: %63s", holder->name) == 1;
-		holder->counted |= sscanf(text, "twheel-pending: %llu", &holder->pending) == 1;
+		holder->counted |= sscanf(text, "twheel-own: %llu", &holder->pending) == 1;
 	}
 	fclose(file);
 	return found || holder->control;

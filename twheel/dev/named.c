@@ -117,7 +117,7 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 {										\
 	struct twheel_query_args query;						\
 										\
-	twheel_instance_query(&to_twheel_named(dev)->instance, NULL, &query);	\
+	twheel_instance_query(&to_twheel_named(dev)->instance, &query);		\
 	return sysfs_emit(buf, format "\n", query.field);			\
 }										\
 static DEVICE_ATTR_RO(name)

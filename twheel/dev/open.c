@@ -179,15 +179,9 @@ void twheel_file_show(struct seq_file *m, struct file *file)
 	/* As for TWHEEL_IOC_QUERY. */
 	if (!(file->f_mode & FMODE_READ) || !twheel_file_may(tf, TWHEEL_RIGHT_QUERY))
 		return;
-	twheel_instance_query(tf->instance, tf, &query);
+	twheel_file_query(tf, &query);
 	seq_printf(m, "twheel-own:\t%llu\n", query.own);
 	seq_printf(m, "twheel-unread:\t%llu\n", query.unread);
-	seq_printf(m, "twheel-max-file-pending:\t%u\n", query.max_file_pending);
-	seq_printf(m, "twheel-files:\t%u\n", query.files);
-	seq_printf(m, "twheel-pending:\t%llu\n", query.pending);
-	seq_printf(m, "twheel-watches:\t%llu\n", query.watches);
-	seq_printf(m, "twheel-keys:\t%llu\n", query.keys);
-	seq_printf(m, "twheel-max-pending:\t%u\n", query.max_pending);
 }
 
 void twheel_events_show(struct seq_file *m, struct file *file)

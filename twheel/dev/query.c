@@ -68,29 +68,25 @@ void twheel_instance_query_detached(struct twheel_instance *instance,
 	twheel_detached_visit(instance, twheel_queue_query, query);
 }
 
-/* Number of pending operations that were added through a file: at most max_file_pending. */
-static u32 file_nr_pending(struct twheel_file *file)
+/* Set the counts of a file. May sleep. */
+void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query)
 {
-	u32 nr;
+	struct twheel_events *own = &file->own;
 
-	spin_lock(&file->own.lock);
-	nr = file->own.nr_pending + atomic_read(&file->nr_detached);
-	spin_unlock(&file->own.lock);
-	return nr;
+	twheel_events_collect_all(own, TWHEEL_KILLABLE);
+	spin_lock(&own->lock);
+	/* At most max_file_pending. */
+	query->own = own->nr_pending + atomic_read(&file->nr_detached);
+	query->unread = own->unread;
+	spin_unlock(&own->lock);
 }
 
-/*
- * Set the limits and counters, except those of the user and of detached operations. @file may be
- * NULL. May sleep.
- */
-void twheel_instance_query(struct twheel_instance *instance, struct twheel_file *file,
-			   struct twheel_query_args *query)
+/* Set the limits and counts, except those of the file, the user and of detached operations. */
+void twheel_instance_query(struct twheel_instance *instance, struct twheel_query_args *query)
 {
 	struct twheel_purgatory_stats stats;
 	enum twheel_rejection rejection;
 
-	if (file)
-		twheel_events_collect_all(&file->own, TWHEEL_KILLABLE);
 	twheel_purgatory_get_stats(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
 		.max_pending		= instance->max_pending,
@@ -99,8 +95,6 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_file 
 		.max_queue		= instance->max_queue,
 		.max_keys		= TWHEEL_MAX_KEYS,
 		.files			= READ_ONCE(instance->nr_files),
-		.own			= file ? file_nr_pending(file) : 0,
-		.unread			= file ? READ_ONCE(file->own.unread) : 0,
 		.pending		= stats.pending,
 		.keys			= stats.keys,
 		.watches		= stats.watches,
@@ -120,7 +114,8 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	if (args->query.flags)
 		return -EINVAL;
-	twheel_instance_query(call->file->instance, call->file, &args->query);
+	twheel_instance_query(call->file->instance, &args->query);
+	twheel_file_query(call->file, &args->query);
 	twheel_instance_query_detached(call->file->instance, &args->query);
 	twheel_users_query(&args->query);
 	args->query.rights = READ_ONCE(call->file->rights) & TWHEEL_RIGHTS;

@@ -9,8 +9,8 @@
 #include "file.h"
 #include "instance.h"
 
-void twheel_instance_query(struct twheel_instance *instance, struct twheel_file *file,
-			   struct twheel_query_args *query);
+void twheel_instance_query(struct twheel_instance *instance, struct twheel_query_args *query);
+void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query);
 void twheel_instance_query_detached(struct twheel_instance *instance,
 				    struct twheel_query_args *query);
 bool twheel_queue_query(struct twheel_events *events, void *data);
