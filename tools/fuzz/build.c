@@ -7,6 +7,7 @@
  * commands, so the size of a command is either correct or one that must be refused. The
  * fields are drawn in an order that leaves the step's own bytes to the most important ones.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -340,6 +341,7 @@ static __u32 some_user(struct thread *t)
 static void build_create(struct thread *t, struct twheel_create_args *args)
 {
 	name_of(draw(t, NR_NAMES), args->name);
+	args->flags = one_in(t, 4) ? 0 : O_NONBLOCK;
 	args->mode = draw(t, 3) ? 0666 : random_below(&t->detail, 01000) & 0666;
 	args->uid = some_user(t);
 	args->gid = some_user(t);
@@ -383,7 +385,7 @@ void build_args(struct thread *t, const struct view *view, struct trial *trial, 
 		return build_result(t, 2, &args->complete_all_args.value,
 				    &args->complete_all_args.error);
 	case TWHEEL_CALL_EVENTS:
-		args->events_args.flags = one_in(t, 4) ? 0 : TWHEEL_EVENTS_NONBLOCK;
+		args->events_args.flags = one_in(t, 4) ? 0 : O_NONBLOCK;
 		args->events_args.queue = some_queue(t);
 		return;
 	case TWHEEL_CALL_RESTRICT:

@@ -6,6 +6,7 @@
  * The kernel is checked in both directions: a call with invalid arguments must fail, and a
  * call with valid arguments may only fail with errors that depend on the state.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <time.h>

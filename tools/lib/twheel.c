@@ -152,7 +152,7 @@ int twheel_drain(int fd, unsigned int *cancelled)
 int twheel_events(int fd, __u32 queue, int flags)
 {
 	struct twheel_events_args args = {
-		.flags = flags & O_NONBLOCK ? TWHEEL_EVENTS_NONBLOCK : 0,
+		.flags = flags,
 		.queue = queue,
 	};
 

@@ -201,7 +201,7 @@ static void undo_device_add(void)
 
 static int do_device_events(void)
 {
-	struct twheel_events_args args = { .flags = TWHEEL_EVENTS_NONBLOCK, .queue = QUEUE };
+	struct twheel_events_args args = { .flags = O_NONBLOCK, .queue = QUEUE };
 	int fd = rig_ioctl(named, TWHEEL_IOC_EVENTS, &args);
 
 	if (fd < 0)

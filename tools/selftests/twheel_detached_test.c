@@ -23,7 +23,7 @@ FIXTURE_SETUP(detached)
 	ASSERT_EQ(0, create_named(NAME, 0666));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
-	self->events = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
+	self->events = open_events(self->fd, O_NONBLOCK);
 	ASSERT_LE(0, self->events);
 }
 
@@ -76,7 +76,7 @@ TEST_F(detached, queues_have_events_of_their_own)
 	ASSERT_TRUE(wait_for(query(self->fd).detached_unread == 3));
 	EXPECT_EQ(-1, read_events(self->events, &event, 1));
 	for (i = 3; i--; close(fd)) {
-		fd = open_queue(self->fd, queues[i], TWHEEL_EVENTS_NONBLOCK);
+		fd = open_queue(self->fd, queues[i], O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		EXPECT_EQ(i + 1, query(self->fd).detached_unread);
 		ASSERT_EQ(1, read_events(fd, &event, 1));
@@ -119,7 +119,7 @@ TEST_F(detached, query_shows_the_oldest_unread_event)
 		EXPECT_TRUE(oldest_since(self->fd, from[i], to[i]));
 		EXPECT_EQ(queues[i], query(self->fd).oldest_queue);
 		EXPECT_EQ(3, query(self->fd).queue_ops);
-		fd = open_queue(self->fd, queues[i], TWHEEL_EVENTS_NONBLOCK);
+		fd = open_queue(self->fd, queues[i], O_NONBLOCK);
 		EXPECT_EQ(1, read_events(fd, &event, 1));
 	}
 	EXPECT_EQ(2, query(self->fd).queue_ops);
@@ -349,7 +349,7 @@ TEST_F(detached, operation_outlives_a_killed_process)
 
 TEST_F(detached, event_wakes_all_descriptors_and_is_read_once)
 {
-	int other = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
+	int other = open_events(self->fd, O_NONBLOCK);
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 	struct twheel_event event;
 

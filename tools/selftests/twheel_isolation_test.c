@@ -122,7 +122,7 @@ TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
 	ASSERT_EQ(0, create_named("waiters", 0600));
 	fd = twheel_open_named("waiters", O_NONBLOCK);
 	for (i = 0; i < EVENTS_FDS; i++) {
-		events[i] = open_events(fd, TWHEEL_EVENTS_NONBLOCK);
+		events[i] = open_events(fd, O_NONBLOCK);
 		ASSERT_LE(0, events[i]);
 	}
 	quiet = median_late(self->b, fd, events[0]);

@@ -233,6 +233,14 @@ TEST_F(named, create_returns_a_descriptor)
 	close(made);
 	EXPECT_EQ(1, query(other).files);
 	close(other);
+	ASSERT_EQ(0, remove_named("made"));
+
+	args.flags = O_NONBLOCK;
+	made = create_open(&args);
+	ASSERT_LE(0, made);
+	EXPECT_EQ(O_RDWR | O_NONBLOCK, fcntl(made, F_GETFL) & (O_ACCMODE | O_NONBLOCK));
+	EXPECT_NO_EVENT(made);
+	close(made);
 	EXPECT_EQ(0, remove_named("made"));
 }
 

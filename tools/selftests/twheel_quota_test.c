@@ -237,7 +237,7 @@ TEST_F(quota, detached_operations_are_charged_to_the_adder)
 	EXPECT_EQ(self->pending, add_all(self->fds[3]));
 
 	/* Unread events are charged until root reads them. */
-	events = open_events(self->fds[0], TWHEEL_EVENTS_NONBLOCK);
+	events = open_events(self->fds[0], O_NONBLOCK);
 	ASSERT_LE(0, events);
 	EXPECT_EQ(2 * self->pending, complete_all(self->fds[0], 0, 0,
 						  TWHEEL_COMPLETE_OTHERS));
@@ -417,7 +417,7 @@ TEST_F(quota, limit_on_unread_detached_events)
 	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 	EXPECT_EQ(ENOBUFS, errno);
-	self->fds[1] = open_events(self->fds[0], TWHEEL_EVENTS_NONBLOCK);
+	self->fds[1] = open_events(self->fds[0], O_NONBLOCK);
 	ASSERT_EQ(1, read_events(self->fds[1], &event, 1));
 	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 }
@@ -434,7 +434,7 @@ TEST_F(quota, unread_detached_events_of_a_restricted_file)
 	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &create));
 	self->fds[0] = twheel_open_named("box", O_NONBLOCK);
 	self->fds[1] = twheel_open_named("box", O_NONBLOCK);
-	queue = open_queue(self->fds[1], 3, TWHEEL_EVENTS_NONBLOCK);
+	queue = open_queue(self->fds[1], 3, O_NONBLOCK);
 	ASSERT_EQ(0, file_restrict(self->fds[0]));
 	for (add.queue = 0; add.queue < 4; add.queue++) {
 		ASSERT_EQ(0, op_add(self->fds[0], &add));

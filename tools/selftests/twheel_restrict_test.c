@@ -24,7 +24,7 @@ FIXTURE_SETUP(confined)
 	self->other = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	ASSERT_LE(0, self->other);
-	self->events = open_events(self->other, TWHEEL_EVENTS_NONBLOCK);
+	self->events = open_events(self->other, O_NONBLOCK);
 	ASSERT_LE(0, self->events);
 	self->own = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 	self->theirs = add_keys(self->other, TWHEEL_COND_ALL, 0, 2);
@@ -315,7 +315,7 @@ TEST_F(confined, restriction_applies_to_the_file)
 
 TEST_F(confined, open_queue_stays_open)
 {
-	int events = open_events(self->other, TWHEEL_EVENTS_NONBLOCK);
+	int events = open_events(self->other, O_NONBLOCK);
 	__u64 id = add_deadline(self->other, HOUR, TWHEEL_ADD_DETACHED, 0);
 
 	ASSERT_EQ(0, file_restrict(self->other));

@@ -29,7 +29,7 @@ FIXTURE_SETUP(stuck)
 	ASSERT_EQ(0, create_named(NAME, 0666));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
-	self->events = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
+	self->events = open_events(self->fd, O_NONBLOCK);
 	ASSERT_LE(0, self->events);
 	self->faults = -1;
 }

@@ -144,7 +144,7 @@ TEST_F(shown, sysfs_tells_unread_events_from_pending_operations)
 
 TEST_F(shown, sysfs_counts_detached_operations)
 {
-	int events = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
+	int events = open_events(self->fd, O_NONBLOCK);
 	__u64 ids[2];
 
 	ASSERT_LE(0, events);

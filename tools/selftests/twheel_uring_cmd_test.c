@@ -234,7 +234,7 @@ TEST_F(uring_cmd, batch)
 TEST_F(uring_cmd, detached_add)
 {
 	struct twheel_add_args args = add_args(HOUR);
-	int events_fd = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
+	int events_fd = open_events(self->fd, O_NONBLOCK);
 	struct twheel_event event = { 0 };
 	__u64 name;
 

@@ -156,7 +156,7 @@ TEST("events returns a descriptor")
 	CHECK(!fake.args.events.flags && fake.args.events.queue == 5);
 	CHECK(twheel_events(FAKE_FD, 0, O_NONBLOCK) == 77);
 	CHECK_CALL(TWHEEL_IOC_EVENTS);
-	CHECK(fake.args.events.flags == TWHEEL_EVENTS_NONBLOCK);
+	CHECK(fake.args.events.flags == O_NONBLOCK);
 	CHECK(twheel_events(FAKE_FD, 0, O_APPEND) == -1 && errno == EINVAL);
 	CHECK(twheel_events(FAKE_FD, 0, O_NONBLOCK | O_RDWR) == -1 && errno == EINVAL);
 	CHECK(!fake.calls);

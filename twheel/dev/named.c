@@ -499,7 +499,7 @@ static int named_add(struct twheel_named *named)
 
 static bool create_args_valid(const struct twheel_create_args *args)
 {
-	return !args->flags && !(args->mode & ~0666U) &&
+	return !(args->flags & ~O_NONBLOCK) && !(args->mode & ~0666U) &&
 	       name_valid(args->name) && args->max_pending <= max_shared_pending &&
 	       args->max_file_pending <= twheel_max_pending && args->max_watches <= INT_MAX &&
 	       args->max_queue <= 2 * max_shared_pending;
@@ -519,7 +519,7 @@ int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 		return PTR_ERR(named);
 	create->major = MAJOR(named->dev.devt);
 	create->minor = MINOR(named->dev.devt);
-	file = twheel_open_anon(&named->instance, NULL, O_RDWR);
+	file = twheel_open_anon(&named->instance, NULL, O_RDWR | create->flags);
 	err = PTR_ERR_OR_ZERO(file);
 	if (err)
 		goto put;

@@ -201,18 +201,14 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_instance *instance = call->file->instance;
 	const struct twheel_events_args *events = &args->events;
 	struct twheel_detached *detached;
-	int flags = O_RDONLY;
 	struct file *file;
 
-	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK ||
-	    !twheel_detached_valid(instance, events->queue))
+	if (events->flags & ~O_NONBLOCK || !twheel_detached_valid(instance, events->queue))
 		return -EINVAL;
-	if (events->flags & TWHEEL_EVENTS_NONBLOCK)
-		flags |= O_NONBLOCK;
 	detached = twheel_detached_get(instance, events->queue);
 	if (IS_ERR(detached))
 		return PTR_ERR(detached);
-	file = twheel_open_anon(instance, detached, flags);
+	file = twheel_open_anon(instance, detached, O_RDONLY | events->flags);
 	/* -ENODEV: the purgatory was removed during the call. */
 	if (IS_ERR(file))
 		return PTR_ERR(file) == -ENODEV ? -ESHUTDOWN : PTR_ERR(file);

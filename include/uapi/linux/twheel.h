@@ -361,12 +361,9 @@ struct twheel_drain_args {
 	__u32 cancelled;
 };
 
-/* twheel_events_args.flags */
-#define TWHEEL_EVENTS_NONBLOCK	(1U << 0)
-
 /**
  * struct twheel_events_args - TWHEEL_IOC_EVENTS: open a queue of detached operations
- * @flags: TWHEEL_EVENTS_NONBLOCK: the descriptor is non-blocking
+ * @flags: 0 or O_NONBLOCK, for the descriptor
  * @queue: number of the queue, below TWHEEL_MAX_QUEUES. A queue needs no creation.
  *
  * The ioctl returns a descriptor for read() and poll(), without TWHEEL_IOC_* calls. All
@@ -614,7 +611,7 @@ struct twheel_query_args {
  * @name: 1 to 31 letters, digits, '-', '_' and '.', starting with a letter or a
  *	digit, and padded with zeroes to TWHEEL_NAME_SIZE. All other names, and "control",
  *	are reserved.
- * @flags: must be zero
+ * @flags: 0 or O_NONBLOCK, for the descriptor
  * @mode: permissions of the node, at most 0666
  * @uid: owner of the node; TWHEEL_CALLER for the user that calls
  * @gid: group of the node; TWHEEL_CALLER for the group of that user
@@ -628,8 +625,7 @@ struct twheel_query_args {
  * @major: out: major device number of the node
  * @minor: out: minor device number of the node
  *
- * The ioctl returns a descriptor of the new purgatory, which blocks in read(). Names are
- * global to the machine.
+ * The ioctl returns a descriptor of the new purgatory. Names are global to the machine.
  */
 struct twheel_create_args {
 	char name[TWHEEL_NAME_SIZE];

@@ -168,7 +168,6 @@ static void drain(struct fake_file *file, unsigned int *cancelled)
 static int open_events(struct fake_file *file, const struct twheel_events_args *args)
 {
 	struct fake_purgatory *purgatory = file->purgatory;
-	int nonblock = args->flags & TWHEEL_EVENTS_NONBLOCK ? O_NONBLOCK : 0;
 	int fd;
 
 	if (!purgatory->detached) {
@@ -178,7 +177,7 @@ static int open_events(struct fake_file *file, const struct twheel_events_args *
 	/* The read end is the number of the file in the table. */
 	for (fd = 0; files[fd] != purgatory->detached; fd++)
 		;
-	fcntl(fd, F_SETFL, nonblock);
+	fcntl(fd, F_SETFL, args->flags);
 	return fd;
 }
 
