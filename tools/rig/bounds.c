@@ -147,7 +147,7 @@ static void end_one(void)
 
 static void add_waiters(unsigned int nr, bool exclusive)
 {
-	poll_table table = { .queue = add_waiter };
+	poll_table table = { ._qproc = add_waiter };
 	unsigned int i;
 
 	read_all();

@@ -467,7 +467,8 @@ static struct twheel_pollers *pollers_add(struct twheel_events *events)
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait)
 {
-	if (!poll_does_not_wait(wait))
+	/* Whether it waits; newer kernels have no poll_does_not_wait(). */
+	if (wait && wait->_qproc)
 		poll_wait(file, &pollers_add(events)->waiters, wait);
 	/* See twheel_events_wake(). */
 	smp_mb();

@@ -649,7 +649,7 @@ static int poll_once(struct rig_polled *polled, unsigned int nr, poll_table *tab
 int rig_poll(struct rig_polled *polled, unsigned int nr, int timeout_ms)
 {
 	u64 until = ktime_get_ns() + (u64)max(timeout_ms, 0) * NSEC_PER_MSEC;
-	struct poller poller = { .table = { .queue = timeout_ms ? poller_queue : NULL } };
+	struct poller poller = { .table = { ._qproc = timeout_ms ? poller_queue : NULL } };
 	int ready, i;
 
 	for (;;) {

@@ -212,19 +212,14 @@ ssize_t rig_sysfs_read(const char *device, const char *attribute, char *page);
 
 /* poll */
 typedef struct poll_table_struct {
-	void (*queue)(struct file *file, wait_queue_head_t *queue,
-		      struct poll_table_struct *table);
+	void (*_qproc)(struct file *file, wait_queue_head_t *queue,
+		       struct poll_table_struct *table);
 } poll_table;
-
-static inline bool poll_does_not_wait(const poll_table *table)
-{
-	return !table || !table->queue;
-}
 
 static inline void poll_wait(struct file *file, wait_queue_head_t *queue, poll_table *table)
 {
-	if (table && table->queue)
-		table->queue(file, queue, table);
+	if (table && table->_qproc)
+		table->_qproc(file, queue, table);
 }
 
 /* Devices */
