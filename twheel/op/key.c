@@ -153,8 +153,7 @@ static bool watch_before(u32 hash, const struct twheel_key *key, const struct tw
 
 /*
  * Return: the first watch of the next key of a bucket in the order of a walk, or NULL. That is the
- * one after @key, which has the hash of the walk, or without it the first one that is to be
- * visited.
+ * key after @key, which has the hash of the walk; without @key, the first one that the walk visits.
  */
 struct twheel_watch *twheel_key_after(const struct twheel_key_at *at,
 				      const struct twheel_key_walk *walk,
@@ -479,7 +478,7 @@ static void keys_move_chunk(struct twheel_keys *keys)
 		WRITE_ONCE(keys->target, 0);
 }
 
-/* Move some keys, with @memory if it is what was needed. Return: the memory that is missing. */
+/* Move some keys. @memory was allocated for @need. Return: the memory that is missing. */
 static struct keys_need keys_step(struct twheel_keys *keys, const struct keys_need *need,
 				  void **memory)
 {

@@ -256,7 +256,7 @@ static inline struct twheel_key_at twheel_keys_walk(struct twheel_keys *keys,
 	return twheel_key_lock_irqs_off(keys, walk->hash, &walk->mask);
 }
 
-/* Whether a watch of the locked bucket is to be visited now, and not earlier or later. */
+/* Whether the present step of the walk visits a watch of the locked bucket. */
 static inline bool twheel_key_walk_visits(const struct twheel_key_walk *walk,
 					  const struct twheel_watch *watch)
 {

@@ -20,10 +20,10 @@
  * An operation with a predicate may have no watch. It is on the list of a cell until its first one
  * is attached, and again when its last one has been detached.
  *
- * The walk of a drain may have passed the bucket in which a watch is linked, or the cell to whose
- * list an operation is added, while what it would have found elsewhere goes. So each of these is
- * followed by a look, with the lock of the bucket or the cell held, whether the purgatory is
- * closed: then the drain walks once more.
+ * The walk of a drain may pass the bucket or the cell before the operation is linked there, and
+ * reach the old place when it is unlinked: it finds neither. So the caller that links it looks
+ * afterwards, with the lock of the bucket or the cell held, whether the purgatory is closed: then
+ * the drain walks once more.
  */
 #include <linux/bitops.h>
 #include <linux/bits.h>
