@@ -28,7 +28,7 @@ static inline size_t queue_nodes(const struct twheel_queue *queue)
 	for (level = 0; level < wheel->nr_levels; level++)
 		for (slot = 0; slot < wheel->slots; slot++)
 			for (list = 0; list < 2; list++)
-				hlist_for_each(pos, &wheel->level[level]->bucket[slot].nodes[list])
+				hlist_for_each(pos, &wheel->level[level][slot].nodes[list])
 					nr++;
 	return nr;
 }

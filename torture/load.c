@@ -341,7 +341,6 @@ static void read_stats(struct torture_wheel *w, struct torture_timer *t)
 {
 	struct twheel_stats stats;
 
-	twheel_next(w->wheel);
 	twheel_timer_remaining(&t->timer);
 	twheel_get_stats(w->wheel, &stats);
 	if (stats.added != stats.fired + stats.cancelled + stats.pending)

@@ -120,7 +120,7 @@ static void shard_show(struct seq_file *file, struct twheel_shard *shard)
 	/* Levels of a wheel in use are never freed. */
 	for (level = 0; level < nr_levels; level++)
 		for (slot = 0; slot < wheel->slots; slot++)
-			bucket_show(file, shard, pending, &wheel->level[level]->bucket[slot],
+			bucket_show(file, shard, pending, &wheel->level[level][slot],
 				    slot);
 }
 

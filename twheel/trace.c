@@ -23,7 +23,7 @@ static void place_of_bucket(struct place *place, const struct twheel_wheel *whee
 			    const struct twheel_bucket *bucket)
 {
 	place->level = bucket->level;
-	place->slot = bucket - wheel->level[bucket->level]->bucket;
+	place->slot = bucket - wheel->level[bucket->level];
 }
 
 /* The place of a timer just after it was put there, which this does not change. */

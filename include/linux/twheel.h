@@ -18,6 +18,7 @@
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
+#include <linux/timekeeping.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <uapi/linux/twheel.h>
@@ -63,6 +64,7 @@ struct twheel_timer {
  * @queued: in the tree of the shard while the timer is pending and not due
  * @changes: number of changes of the clock before the timer was armed
  * @past: its deadline had passed then
+ * @cancelled: a change of the clock has cancelled it
  *
  * The members are private, and protected by the lock of the timer's shard.
  */
@@ -70,6 +72,7 @@ struct twheel_wall_part {
 	struct rb_node		queued;
 	u32			changes;
 	bool			past;
+	bool			cancelled;
 };
 
 /**
@@ -141,7 +144,6 @@ static inline struct twheel *twheel_system(void)
 
 u64 twheel_tick_ns(const struct twheel *wheel);
 u64 twheel_now(const struct twheel *wheel);
-u64 twheel_next(struct twheel *wheel);
 
 #define TWHEEL_LATE_BUCKETS	26
 
@@ -183,7 +185,37 @@ struct twheel_stats {
 
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);
 
-u64 twheel_deadline(u64 delay_ns);
+/**
+ * twheel_deadline_after - deadline after a delay
+ * @now: time in ns
+ * @delay_ns: delay from @now in ns
+ *
+ * Context: any.
+ * Return: the deadline in ns; TWHEEL_NEVER if it exceeds 2^63 - 1.
+ */
+static inline u64 twheel_deadline_after(u64 now, u64 delay_ns)
+{
+	u64 deadline;
+
+	if (check_add_overflow(now, delay_ns, &deadline) || deadline > KTIME_MAX)
+		return TWHEEL_NEVER;
+	return deadline;
+}
+
+/**
+ * twheel_deadline - deadline after a delay, by CLOCK_MONOTONIC
+ * @delay_ns: delay from now in ns
+ *
+ * For wheels of CLOCK_MONOTONIC, such as twheel_system().
+ *
+ * Context: any except NMI.
+ * Return: as twheel_deadline_after().
+ */
+static inline u64 twheel_deadline(u64 delay_ns)
+{
+	return twheel_deadline_after(ktime_get_ns(), delay_ns);
+}
+
 u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns);
 void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 		       void (*fn)(struct twheel_timer *timer));

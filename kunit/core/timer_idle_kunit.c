@@ -10,6 +10,7 @@
 #include <linux/err.h>
 #include <linux/time64.h>
 
+#include "../../twheel/core/twheel.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "timer_set.h"

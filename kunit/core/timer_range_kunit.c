@@ -18,6 +18,7 @@
 #include <linux/string.h>
 
 #include "../../twheel/core/shard.h"
+#include "../../twheel/core/twheel.h"
 #include "../random.h"
 #include "../stats.h"
 #include "timer_set.h"

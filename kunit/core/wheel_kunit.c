@@ -38,7 +38,7 @@ static void expect_place(struct kunit *test, u64 expires, unsigned int level,
 
 	KUNIT_ASSERT_NOT_NULL(test, found.bucket);
 	KUNIT_EXPECT_EQ(test, found.bucket->level, level);
-	KUNIT_EXPECT_PTR_EQ(test, found.bucket, &wheel->level[level]->bucket[slot]);
+	KUNIT_EXPECT_PTR_EQ(test, found.bucket, &wheel->level[level][slot]);
 	KUNIT_EXPECT_EQ(test, found.begin, begins);
 }
 
@@ -90,7 +90,7 @@ static void lowest_level_that_reaches_is_used(struct kunit *test)
  */
 static void level_is_numbered_when_it_is_allocated(struct kunit *test)
 {
-	struct twheel_level *first, *second;
+	struct twheel_bucket *first, *second;
 	unsigned int i;
 
 	wheel_start(test, TWHEEL_SLOTS_MAX, 0);
@@ -99,7 +99,7 @@ static void level_is_numbered_when_it_is_allocated(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, first);
 	KUNIT_ASSERT_NOT_NULL(test, second);
 	for (i = 0; i < TWHEEL_SLOTS_MAX; i++)
-		KUNIT_EXPECT_EQ(test, first->bucket[i].level, 1);
+		KUNIT_EXPECT_EQ(test, first[i].level, 1);
 	KUNIT_EXPECT_TRUE(test, twheel_wheel_grow(wheel, first));
 	KUNIT_EXPECT_FALSE(test, twheel_wheel_grow(wheel, second));
 	KUNIT_EXPECT_EQ(test, wheel->nr_levels, 2);

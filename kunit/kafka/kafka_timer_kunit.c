@@ -130,7 +130,7 @@ static size_t nodes_of(const struct hlist_head *list)
 
 static void expect_sizes(struct kunit *test, size_t first, size_t second, size_t third)
 {
-	struct twheel_bucket *bucket = queue.wheel.level[0]->bucket;
+	struct twheel_bucket *bucket = queue.wheel.level[0];
 
 	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 10) % SLOTS].nodes[0]), first);
 	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 20) % SLOTS].nodes[0]), second);

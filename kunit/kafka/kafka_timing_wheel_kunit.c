@@ -111,7 +111,7 @@ static void advance_clock_to_next_tick(struct kunit *test)
 static void overflow_wheel_creation(struct kunit *test)
 {
 	struct twheel_node within, first, second;
-	struct twheel_level *overflow;
+	struct twheel_bucket *overflow;
 
 	add(test, &within, START_MS + TURN_MS - TICK_MS);
 	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);

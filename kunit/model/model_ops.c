@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
+#include "../../twheel/core/twheel.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "model.h"

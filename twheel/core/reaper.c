@@ -43,10 +43,11 @@ MODULE_PARM_DESC(slow_ns, "count and trace callbacks that take at least this lon
  */
 int twheel_timer_error(const struct twheel_timer *timer)
 {
-	/* The timer is of the present batch; the reaper takes the next one after the callback. */
-	const struct twheel_shard *shard = twheel_timer_shard(timer);
+	const struct twheel_wall_timer *wall =
+		container_of(timer, struct twheel_wall_timer, timer);
 
-	return twheel_shard_is_wall(shard) && shard->wall.batch_on_set ? -ECANCELED : 0;
+	return twheel_shard_is_wall(twheel_timer_shard(timer)) && wall->part.cancelled ?
+	       -ECANCELED : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_error);
 
@@ -101,11 +102,10 @@ static void turn_count_late(struct twheel_shard *shard, struct turn *turn)
 /* The batch is empty: take the next one. Return: a due timer, or NULL. */
 static noinline struct twheel_node *turn_advance(struct twheel_shard *shard, struct turn *turn)
 {
-	turn_count_late(shard, turn);
 	if (twheel_shard_is_wall(shard))
-		twheel_wall_advance(shard, &turn->moves);
-	else
-		twheel_queue_advance(&shard->queue, turn->now, &turn->moves);
+		return twheel_wall_pop(shard, &turn->moves);
+	turn_count_late(shard, turn);
+	twheel_queue_advance(&shard->queue, turn->now, &turn->moves);
 	return twheel_due_pop(&shard->due);
 }
 
@@ -193,21 +193,16 @@ static bool shard_expire(struct twheel_shard *shard)
 	return twheel_due_ready(&shard->due) || twheel_queue_first(&shard->queue) <= turn.now;
 }
 
-/*
- * Allocate a level that an add could not, without waiting: due timers must not depend on reclaim.
- * One level in each turn; a node that is still too far marks the wheel again.
- */
+/* Allocate a level that an add could not. A node that is still too far marks the wheel again. */
 static void shard_add_level(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
-	struct twheel_wheel *wheel = &shard->queue.wheel;
-	struct twheel_level *level;
+	const struct twheel_wheel *wheel = &shard->queue.wheel;
+	u64 beyond = wheel->now + wheel->slots * wheel->span[wheel->nr_levels - 1];
 
 	spin_unlock_irq(&shard->lock);
-	level = twheel_level_alloc(wheel, GFP_NOWAIT | __GFP_NOWARN | shard->account);
+	twheel_shard_add_levels(shard, beyond);
 	spin_lock_irq(&shard->lock);
-	if (level && !(wheel->lacks_level && twheel_wheel_grow(wheel, level)))
-		kfree(level);
 }
 
 /* A turn of a shard. Return: true if work is left; otherwise the shard is asleep. */

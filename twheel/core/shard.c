@@ -47,6 +47,7 @@
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <trace/events/twheel.h>
 
 #include "../compat.h"
@@ -201,6 +202,42 @@ void twheel_shard_forward(struct twheel_shard *shard)
 	twheel_queue_forward(&shard->queue, twheel_tick_floor(shard, now));
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
+
+/*
+ * Allocate the levels that a tick needs, without the lock. Without memory, or if the timer ends up
+ * on another shard, it goes to the last slot of the top level, see wheel.c. A level of many slots
+ * takes several pages, and no reserves for them. No caller waits for memory: a due timer must not
+ * depend on reclaim.
+ */
+noinline void twheel_shard_add_levels(struct twheel_shard *shard, u64 tick)
+{
+	struct twheel_wheel *wheel = &shard->queue.wheel;
+	u64 now = READ_ONCE(wheel->now);
+	struct twheel_bucket *level = NULL;
+	unsigned long flags;
+	bool reaches;
+	gfp_t gfp;
+
+	/* A hint: the wheel may advance. */
+	if (tick <= now || tick - now < READ_ONCE(wheel->reach))
+		return;
+	gfp = wheel->slots * sizeof(struct twheel_bucket) <= PAGE_SIZE ? GFP_ATOMIC : GFP_NOWAIT;
+	gfp |= __GFP_NOWARN | shard->account;
+	do {
+		spin_lock_irqsave(&shard->lock, flags);
+		/* A late re-arm must not add one to a wheel whose levels have been freed. */
+		reaches = shard->checks & TWHEEL_CHECK_STOPPED ||
+			  twheel_wheel_reaches(wheel, tick);
+		if (level && !reaches && twheel_wheel_grow(wheel, level)) {
+			reaches = twheel_wheel_reaches(wheel, tick);
+			level = NULL;
+		}
+		spin_unlock_irqrestore(&shard->lock, flags);
+		/* Another CPU may have added one. */
+		kfree(level);
+		level = reaches ? NULL : twheel_level_alloc(wheel, gfp);
+	} while (level);
+}
 
 /*
  * Lock the shard of this CPU as well, to move a timer there from its own, which is locked. Return:

@@ -180,6 +180,7 @@ void twheel_shard_arm_next(struct twheel_shard *shard);
 void twheel_shard_wake(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_added(struct twheel_shard *shard, u64 next);
+void twheel_shard_add_levels(struct twheel_shard *shard, u64 tick);
 void twheel_shard_wait(struct twheel_shard *shard, u8 checks);
 void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns, u64 late);
 

@@ -49,7 +49,6 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <trace/events/twheel.h>
 
 #include "callback.h"
@@ -60,30 +59,6 @@
 /* Keep timers small: there may be millions. */
 static_assert(sizeof(struct twheel_timer) <= 5 * sizeof(u64));
 
-static u64 deadline_after(u64 now, u64 delay_ns)
-{
-	u64 deadline;
-
-	if (check_add_overflow(now, delay_ns, &deadline) || deadline > KTIME_MAX)
-		return TWHEEL_NEVER;
-	return deadline;
-}
-
-/**
- * twheel_deadline - deadline after a delay, by CLOCK_MONOTONIC
- * @delay_ns: delay from now in ns
- *
- * For wheels of CLOCK_MONOTONIC, such as twheel_system().
- *
- * Context: any except NMI.
- * Return: the deadline in ns; TWHEEL_NEVER if it exceeds 2^63 - 1.
- */
-u64 twheel_deadline(u64 delay_ns)
-{
-	return deadline_after(ktime_get_ns(), delay_ns);
-}
-EXPORT_SYMBOL_GPL(twheel_deadline);
-
 /**
  * twheel_deadline_on - deadline after a delay, by the clock of a wheel
  * @wheel: the wheel
@@ -93,11 +68,11 @@ EXPORT_SYMBOL_GPL(twheel_deadline);
  * the delay. Use a wheel of another clock for plain delays.
  *
  * Context: any except NMI.
- * Return: the deadline in ns; TWHEEL_NEVER if it exceeds 2^63 - 1.
+ * Return: as twheel_deadline_after().
  */
 u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns)
 {
-	return deadline_after(twheel_now(wheel), delay_ns);
+	return twheel_deadline_after(twheel_now(wheel), delay_ns);
 }
 EXPORT_SYMBOL_GPL(twheel_deadline_on);
 
@@ -251,41 +226,6 @@ static u64 shard_slack(const struct twheel_shard *shard, u64 deadline, u64 slack
 	return twheel_shard_is_wall(shard) && expires - deadline > slack_ns ? deadline : expires;
 }
 
-/*
- * Allocate the levels that a tick needs, without the lock. Without memory, or if the timer ends up
- * on another shard, it goes to the last slot of the top level, see wheel.c. A level of many slots
- * takes several pages, and no reserves for them.
- */
-static noinline void shard_add_levels(struct twheel_shard *shard, u64 tick)
-{
-	struct twheel_wheel *wheel = &shard->queue.wheel;
-	u64 now = READ_ONCE(wheel->now);
-	struct twheel_level *level = NULL;
-	unsigned long flags;
-	bool reaches;
-	gfp_t gfp;
-
-	/* A hint: the wheel may advance. */
-	if (tick <= now || tick - now < READ_ONCE(wheel->reach))
-		return;
-	gfp = wheel->slots * sizeof(struct twheel_bucket) <= PAGE_SIZE ? GFP_ATOMIC : GFP_NOWAIT;
-	gfp |= __GFP_NOWARN | shard->account;
-	do {
-		spin_lock_irqsave(&shard->lock, flags);
-		/* A late re-arm must not add one to a wheel whose levels have been freed. */
-		reaches = shard->checks & TWHEEL_CHECK_STOPPED ||
-			  twheel_wheel_reaches(wheel, tick);
-		if (level && !reaches && twheel_wheel_grow(wheel, level)) {
-			reaches = twheel_wheel_reaches(wheel, tick);
-			level = NULL;
-		}
-		spin_unlock_irqrestore(&shard->lock, flags);
-		/* Another CPU may have added one. */
-		kfree(level);
-		level = reaches ? NULL : twheel_level_alloc(wheel, gfp);
-	} while (level);
-}
-
 /* Why a timer cannot be armed, or 0. */
 static noinline int shard_refuses(struct twheel_shard *shard, const struct twheel_timer *timer)
 {
@@ -403,7 +343,7 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 deadline, u
 	if (simple && unlikely(shard->number != raw_smp_processor_id()))
 		return timer_arm_any(timer, deadline, 0, mode, exact);
 	if (!simple && !twheel_shard_is_wall(shard) && tick != TWHEEL_TICK_NEVER)
-		shard_add_levels(twheel_local_shard(shard->wheel), tick);
+		twheel_shard_add_levels(twheel_local_shard(shard->wheel), tick);
 	shard = twheel_timer_lock_from(shard, timer, &flags);
 	local = simple ? shard : twheel_shard_lock_local(shard, timer);
 	kernel_tick = jiffies;
@@ -461,7 +401,7 @@ noinline struct twheel_expiry twheel_timer_prepare(struct twheel_shard *shard, u
 	if (slack_ns)
 		expires = shard_slack(shard, deadline, slack_ns, &tick);
 	if (!twheel_shard_is_wall(shard) && tick != TWHEEL_TICK_NEVER)
-		shard_add_levels(shard, tick);
+		twheel_shard_add_levels(shard, tick);
 	return (struct twheel_expiry){ .expires = expires, .tick = tick };
 }
 

@@ -357,17 +357,9 @@ u64 twheel_now(const struct twheel *wheel)
 }
 EXPORT_SYMBOL_GPL(twheel_now);
 
-/**
- * twheel_next - next expiry of a wheel
- * @wheel: the wheel
- *
- * No timer fires before this time, except those that are armed during the call. Possibly none
- * fires at this time either: the timers of the bucket may have been cancelled, or move to
- * another bucket.
- *
- * Context: as twheel_timer_add().
- * Return: time in ns by the clock of the wheel, which may have passed; TWHEEL_NEVER if no
- * bucket will expire.
+/*
+ * The next time at which a timer may fire, or a bucket expires that is empty or whose timers move;
+ * TWHEEL_NEVER if there is none. For tests.
  */
 u64 twheel_next(struct twheel *wheel)
 {
@@ -390,7 +382,7 @@ u64 twheel_next(struct twheel *wheel)
 	}
 	return next;
 }
-EXPORT_SYMBOL_GPL(twheel_next);
+EXPORT_SYMBOL_IF_KUNIT(twheel_next);
 
 /*
  * Serialises the creation of the system wheels and their reapers, which stay until the module is

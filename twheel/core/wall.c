@@ -64,12 +64,20 @@ static bool wall_before(struct rb_node *a, const struct rb_node *b)
 	return wall_expires(a) < wall_expires(b);
 }
 
-/* The deadline of the first timer in the tree; TWHEEL_NEVER if there is none. */
-u64 twheel_wall_first(const struct twheel_wall *wall)
+/* The first timer in the tree, or NULL. */
+static struct twheel_timer *tree_first(const struct twheel_wall *wall)
 {
 	struct rb_node *first = rb_first_cached(&wall->tree);
 
-	return first ? wall_expires(first) : TWHEEL_NEVER;
+	return first ? &rb_entry(first, struct twheel_wall_timer, part.queued)->timer : NULL;
+}
+
+/* Its deadline, or TWHEEL_NEVER. */
+u64 twheel_wall_first(const struct twheel_wall *wall)
+{
+	const struct twheel_timer *first = tree_first(wall);
+
+	return first ? first->node.expires : TWHEEL_NEVER;
 }
 
 void twheel_wall_init(struct twheel_wall *wall)
@@ -84,22 +92,35 @@ static bool wall_is_on_set(const struct twheel_timer *timer)
 }
 
 /* Whether the clock was set since a pending timer was armed, and this cancels the timer. */
-bool twheel_wall_was_set(const struct twheel_timer *timer)
+bool twheel_wall_was_set(struct twheel_timer *timer)
 {
-	const struct twheel_wall_timer *wall_timer =
-		container_of(timer, struct twheel_wall_timer, timer);
-
-	return wall_is_on_set(timer) && wall_timer->part.changes != twheel_wall_changes();
+	return wall_is_on_set(timer) &&
+	       twheel_wall_timer(timer)->part.changes != twheel_wall_changes();
 }
 
-/* Add a timer that is on no list to the end of a list. */
-static void list_append(struct hlist_head *list, struct hlist_node **last, struct hlist_node *entry)
+/* The lists that stay in order. */
+
+static void fifo_add(struct twheel_fifo *fifo, struct twheel_timer *timer)
 {
-	if (*last)
-		hlist_add_behind(entry, *last);
+	struct hlist_node *entry = &timer->node.entry;
+
+	if (hlist_empty(&fifo->list))
+		hlist_add_head(entry, &fifo->list);
 	else
-		hlist_add_head(entry, list);
-	*last = entry;
+		hlist_add_behind(entry, fifo->last);
+	fifo->last = entry;
+}
+
+/* An entry is about to leave its list, perhaps this one. */
+static void fifo_leave(struct twheel_fifo *fifo, struct hlist_node *entry)
+{
+	if (fifo->last == entry)
+		fifo->last = container_of(entry->pprev, struct hlist_node, next);
+}
+
+static struct twheel_timer *fifo_first(const struct twheel_fifo *fifo)
+{
+	return hlist_entry_safe(fifo->list.first, struct twheel_timer, node.entry);
 }
 
 /*
@@ -120,12 +141,19 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 	}
 	/* After that: either this sees a change, or the work item sees the watcher. */
 	part->changes = twheel_wall_changes();
+	part->cancelled = false;
 	part->past = timer->node.expires <= ktime_get_real_ns();
 	if (part->past) {
-		list_append(&wall->taken, &wall->last, &timer->node.entry);
+		fifo_add(&wall->taken, timer);
 		return 0;
 	}
-	hlist_add_head(&timer->node.entry, on_set ? &wall->on_set : &wall->plain);
+	if (on_set) {
+		fifo_add(&wall->on_set, timer);
+	} else {
+		/* On no list, but it looks pending. */
+		timer->node.entry.next = NULL;
+		WRITE_ONCE(timer->node.entry.pprev, &timer->node.entry.next);
+	}
 	if (!rb_add_cached(&part->queued, &wall->tree, wall_before) ||
 	    timer->node.expires > KTIME_MAX)
 		return TWHEEL_NEVER;
@@ -147,9 +175,8 @@ static void wall_unlink(struct twheel_shard *shard, struct twheel_timer *timer)
 		rb_erase_cached(&part->queued, &wall->tree);
 		RB_CLEAR_NODE(&part->queued);
 	}
-	if (wall->last == entry)
-		wall->last = entry->pprev == &wall->taken.first ? NULL :
-			     container_of(entry->pprev, struct hlist_node, next);
+	fifo_leave(&wall->taken, entry);
+	fifo_leave(&wall->on_set, entry);
 	__hlist_del(entry);
 }
 
@@ -160,25 +187,37 @@ void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer)
 	WRITE_ONCE(timer->node.entry.pprev, NULL);
 }
 
-/* Take timers whose deadlines have come. */
-static void wall_take_expired(struct twheel_shard *shard, u64 now, unsigned int *budget)
+/*
+ * The first timer that a change of the clock cancels, or NULL. @on_set is in the order of arming,
+ * so those that were armed after the last change are behind all others.
+ */
+static struct twheel_timer *wall_cancelled(const struct twheel_wall *wall)
+{
+	struct twheel_timer *timer = fifo_first(&wall->on_set);
+
+	return timer && twheel_wall_was_set(timer) ? timer : NULL;
+}
+
+/*
+ * Take timers that a change of the clock cancels, then those whose deadlines have come. As with
+ * timerfd, it does not matter that the clock was set past a deadline.
+ */
+static void wall_take(struct twheel_shard *shard, u64 now, unsigned int *budget)
 {
 	struct twheel_wall *wall = &shard->wall;
-	u32 changes = wall->watching ? twheel_wall_changes() : 0;
 	struct twheel_timer *timer;
-	struct rb_node *first;
+	bool cancelled;
 
-	while ((first = rb_first_cached(&wall->tree)) && wall_expires(first) <= now) {
-		if (!*budget)
+	for (; *budget; --*budget) {
+		timer = wall_cancelled(wall);
+		cancelled = timer;
+		if (!timer)
+			timer = tree_first(wall);
+		if (!timer || (!cancelled && timer->node.expires > now))
 			return;
-		--*budget;
-		timer = &rb_entry(first, struct twheel_wall_timer, part.queued)->timer;
+		twheel_wall_timer(timer)->part.cancelled = cancelled;
 		wall_unlink(shard, timer);
-		/* As with timerfd, it does not matter that the clock was set past the deadline. */
-		if (wall_is_on_set(timer) && twheel_wall_timer(timer)->part.changes != changes)
-			hlist_add_head(&timer->node.entry, &wall->cancelled);
-		else
-			list_append(&wall->taken, &wall->last, &timer->node.entry);
+		fifo_add(&wall->taken, timer);
 	}
 }
 
@@ -190,90 +229,37 @@ bool twheel_wall_alarm(struct twheel_shard *shard, u64 now)
 {
 	unsigned int budget = TWHEEL_CHUNK;
 
-	wall_take_expired(shard, now, &budget);
-	return !hlist_empty(&shard->wall.taken) || !hlist_empty(&shard->wall.cancelled);
+	wall_take(shard, now, &budget);
+	return !hlist_empty(&shard->wall.taken.list);
 }
 
-/* Make a chunk of the taken timers the batch, and count their lateness. */
-static bool wall_batch_taken(struct twheel_shard *shard, u64 now)
+/*
+ * Remove and return the next due timer, or NULL, and count its lateness. @budget: limit on timers
+ * that are taken; decremented.
+ */
+struct twheel_node *twheel_wall_pop(struct twheel_shard *shard, unsigned int *budget)
 {
 	struct twheel_wall *wall = &shard->wall;
-	struct hlist_node *last = NULL;
-	unsigned int nr = TWHEEL_CHUNK;
+	u32 changes = twheel_wall_changes();
+	u64 late, now = ktime_get_real_ns();
 	struct twheel_wall_part *part;
 	struct twheel_timer *timer;
-	u64 late;
-
-	while (nr-- && !hlist_empty(&wall->taken)) {
-		timer = hlist_entry(wall->taken.first, struct twheel_timer, node.entry);
-		late = now - min(now, timer->node.expires);
-		wall_unlink(shard, timer);
-		list_append(&wall->due.nodes, &last, &timer->node.entry);
-		part = &twheel_wall_timer(timer)->part;
-		if (!part->past && part->changes == wall->changes)
-			twheel_shard_count_late(shard, 1, late, twheel_tick_floor(shard, late));
-	}
-	return last;
-}
-
-/* Make cancelled timers the batch; those that were armed after the last change go back. */
-static bool wall_batch_cancelled(struct twheel_shard *shard, unsigned int *budget)
-{
-	struct twheel_wall *wall = &shard->wall;
-	struct hlist_node *last = NULL;
-	struct twheel_timer *timer;
-
-	if (wall->noticed && hlist_empty(&wall->cancelled)) {
-		twheel_nodes_move(&wall->on_set, &wall->cancelled);
-		wall->noticed = false;
-	}
-	for (; *budget && !hlist_empty(&wall->cancelled); --*budget) {
-		timer = hlist_entry(wall->cancelled.first, struct twheel_timer, node.entry);
-		if (twheel_wall_timer(timer)->part.changes != wall->changes) {
-			wall_unlink(shard, timer);
-			list_append(&wall->due.nodes, &last, &timer->node.entry);
-		} else {
-			__hlist_del(&timer->node.entry);
-			hlist_add_head(&timer->node.entry, &wall->on_set);
-		}
-	}
-	return last;
-}
-
-static bool wall_has_cancelled(const struct twheel_wall *wall)
-{
-	return !hlist_empty(&wall->cancelled) || (wall->noticed && !hlist_empty(&wall->on_set));
-}
-
-/* Make timers the batch unless there is one. @budget: limit on moved timers; decremented. */
-void twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget)
-{
-	struct twheel_wall *wall = &shard->wall;
-	u32 changes;
-	u64 now;
 
 	lockdep_assert_held(&shard->lock);
-	if (!hlist_empty(&wall->due.nodes))
-		return;
-	now = ktime_get_real_ns();
-	changes = twheel_wall_changes();
 	if (unlikely(changes != wall->changes)) {
 		wall->changes = changes;
-		wall->noticed = !hlist_empty(&wall->on_set);
 		trace_twheel_clock_set(shard->number);
 	}
-	wall->batch_on_set = false;
-	/* Batches of both kinds in turn, so that neither starves the other. */
-	wall->turn_of_taken = !wall->turn_of_taken;
-	if (wall->turn_of_taken && wall_batch_taken(shard, now))
-		return;
-	if (wall_has_cancelled(wall)) {
-		wall->batch_on_set = wall_batch_cancelled(shard, budget);
-		return;
-	}
-	if (hlist_empty(&wall->taken))
-		wall_take_expired(shard, now, budget);
-	wall_batch_taken(shard, now);
+	wall_take(shard, now, budget);
+	timer = fifo_first(&wall->taken);
+	if (!timer)
+		return NULL;
+	twheel_wall_del(shard, timer);
+	part = &twheel_wall_timer(timer)->part;
+	late = now - min(now, timer->node.expires);
+	if (!part->past && part->changes == changes)
+		twheel_shard_count_late(shard, 1, late, twheel_tick_floor(shard, late));
+	return &timer->node;
 }
 
 /* At the end of a turn: no timer is left that a change of the clock cancels. */
@@ -281,7 +267,7 @@ void twheel_wall_unwatch(struct twheel_shard *shard)
 {
 	struct twheel_wall *wall = &shard->wall;
 
-	if (!wall->watching || !hlist_empty(&wall->on_set) || !hlist_empty(&wall->cancelled))
+	if (!wall->watching || !hlist_empty(&wall->on_set.list))
 		return;
 	wall->watching = false;
 	twheel_turn_watch(shard, false);
@@ -292,8 +278,7 @@ u64 twheel_wall_next(const struct twheel_wall *wall)
 {
 	u64 first = twheel_wall_first(wall);
 
-	if (!hlist_empty(&wall->due.nodes) || !hlist_empty(&wall->taken) ||
-	    wall_has_cancelled(wall))
+	if (!hlist_empty(&wall->taken.list) || wall_cancelled(wall))
 		return 0;
 	return first > KTIME_MAX ? TWHEEL_NEVER : first;
 }
@@ -301,22 +286,13 @@ u64 twheel_wall_next(const struct twheel_wall *wall)
 /* twheel_queue_take() for a shard of CLOCK_REALTIME. */
 bool twheel_wall_take(struct twheel_shard *shard, struct twheel_node **node)
 {
-	struct twheel_wall *wall = &shard->wall;
-	struct hlist_head *lists[] = {
-		&wall->due.nodes, &wall->taken, &wall->cancelled, &wall->on_set, &wall->plain,
-	};
-	struct twheel_timer *timer;
-	unsigned int i;
+	struct twheel_timer *timer = fifo_first(&shard->wall.taken) ?: tree_first(&shard->wall);
 
-	for (i = 0; i < ARRAY_SIZE(lists); i++) {
-		if (hlist_empty(lists[i]))
-			continue;
-		timer = hlist_entry(lists[i]->first, struct twheel_timer, node.entry);
-		twheel_wall_del(shard, timer);
-		*node = &timer->node;
-		return true;
-	}
-	return false;
+	if (!timer)
+		return false;
+	twheel_wall_del(shard, timer);
+	*node = &timer->node;
+	return true;
 }
 
 static DECLARE_WORK(wall_work, twheel_turns_check);

@@ -14,37 +14,31 @@
 
 struct twheel_shard;
 
+/* A list whose entries stay in order. @last is the last one, unless the list is empty. */
+struct twheel_fifo {
+	struct hlist_head	list;
+	struct hlist_node	*last;
+};
+
 /**
  * struct twheel_wall - the timers of CLOCK_REALTIME of a shard
- * @due: due timers that the reaper calls next
+ * @due: empty, as the reaper takes timers off @taken one by one
  * @tree: timers that are not due, by their exact deadlines
- * @taken: timers that the alarm or the reaper has taken, in this order, and those whose deadlines
- *	had passed when they were added
- * @last: the last one of them, or NULL
- * @plain: the timers of @tree, but for those that a change of the clock cancels
- * @on_set: those
- * @cancelled: timers that were on @on_set when a change was noticed
+ * @taken: timers that the alarm or the reaper has taken, and those whose deadlines had passed when
+ *	they were added
+ * @on_set: the timers of @tree that a change of the clock cancels
  * @changes: last noticed number of changes
- * @batch_on_set: the timers on @due were cancelled by a change of the clock
- * @turn_of_taken: @taken comes before @cancelled next
  * @watching: the shard is among the watchers of its owner
- * @noticed: @on_set has timers that were armed before the last noticed change
  *
  * Protected by the lock of the shard.
  */
 struct twheel_wall {
 	struct twheel_due	due;
 	struct rb_root_cached	tree;
-	struct hlist_head	taken;
-	struct hlist_node	*last;
-	struct hlist_head	plain;
-	struct hlist_head	on_set;
-	struct hlist_head	cancelled;
+	struct twheel_fifo	taken;
+	struct twheel_fifo	on_set;
 	u32			changes;
-	bool			noticed;
 	bool			watching;
-	bool			turn_of_taken;
-	bool			batch_on_set;
 };
 
 /* The timer of CLOCK_REALTIME that contains a timer; that of an operation precedes it. */
@@ -65,8 +59,8 @@ static inline u32 twheel_wall_changes(void)
 void twheel_wall_init(struct twheel_wall *wall);
 u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer);
 void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer);
-bool twheel_wall_was_set(const struct twheel_timer *timer);
-void twheel_wall_advance(struct twheel_shard *shard, unsigned int *budget);
+bool twheel_wall_was_set(struct twheel_timer *timer);
+struct twheel_node *twheel_wall_pop(struct twheel_shard *shard, unsigned int *budget);
 void twheel_wall_unwatch(struct twheel_shard *shard);
 bool twheel_wall_alarm(struct twheel_shard *shard, u64 now);
 u64 twheel_wall_first(const struct twheel_wall *wall);

@@ -68,23 +68,23 @@ static u64 slot_number(const struct twheel_wheel *wheel, unsigned int level, u64
  * Allocate the next level for twheel_wheel_grow(). No lock is needed. A level has up to 1,024 cache
  * lines, so all of them are written here.
  */
-struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp)
+struct twheel_bucket *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp)
 {
 	unsigned int i, nr = READ_ONCE(wheel->nr_levels);
-	struct twheel_level *level;
+	struct twheel_bucket *level;
 
-	level = kmalloc(struct_size(level, bucket, wheel->slots), gfp);
+	level = kmalloc_array(wheel->slots, sizeof(*level), gfp);
 	if (!level)
 		return NULL;
 	for (i = 0; i < wheel->slots; i++) {
-		INIT_HLIST_HEAD(&level->bucket[i].nodes[0]);
-		INIT_HLIST_HEAD(&level->bucket[i].nodes[1]);
-		INIT_HLIST_HEAD(&level->bucket[i].counted);
-		RB_CLEAR_NODE(&level->bucket[i].queued);
-		level->bucket[i].expires = TWHEEL_TICK_NEVER;
-		level->bucket[i].level = nr;
-		level->bucket[i].mixed = false;
-		level->bucket[i].added = 0;
+		INIT_HLIST_HEAD(&level[i].nodes[0]);
+		INIT_HLIST_HEAD(&level[i].nodes[1]);
+		INIT_HLIST_HEAD(&level[i].counted);
+		RB_CLEAR_NODE(&level[i].queued);
+		level[i].expires = TWHEEL_TICK_NEVER;
+		level[i].level = nr;
+		level[i].mixed = false;
+		level[i].added = 0;
 	}
 	return level;
 }
@@ -94,11 +94,11 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_level_alloc);
  * Add a level from twheel_level_alloc() to a wheel that does not reach all ticks yet. Return: false
  * if another level was added since it was allocated.
  */
-bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
+bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_bucket *level)
 {
 	unsigned int nr = wheel->nr_levels;
 
-	if (level->bucket[0].level != nr)
+	if (level[0].level != nr)
 		return false;
 	wheel->span[nr] = nr ? wheel->span[nr - 1] * wheel->slots : 1;
 	wheel->level[nr] = level;
@@ -114,7 +114,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 /* Allocate and add a level to a wheel that is not in use yet: 0 or -ENOMEM. */
 int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp)
 {
-	struct twheel_level *level = twheel_level_alloc(wheel, gfp);
+	struct twheel_bucket *level = twheel_level_alloc(wheel, gfp);
 
 	if (!level)
 		return -ENOMEM;
@@ -176,7 +176,7 @@ static __always_inline struct twheel_slot find_by_shifts(struct twheel_wheel *wh
 			break;
 	}
 	return (struct twheel_slot){
-		.bucket = &wheel->level[level]->bucket[number & (slots - 1)],
+		.bucket = &wheel->level[level][number & (slots - 1)],
 		.begin = number << shift,
 	};
 }
@@ -201,7 +201,7 @@ static noinline struct twheel_slot find_by_divisions(struct twheel_wheel *wheel,
 		number = now + wheel->slots - 1;
 	slot.begin = number * wheel->span[level];
 	div_u64_rem(number, wheel->slots, &index);
-	slot.bucket = &wheel->level[level]->bucket[index];
+	slot.bucket = &wheel->level[level][index];
 	/* On level 0 the next node goes to the first list, see queue_place(). */
 	if (!level)
 		slot.bucket->added = 0;
@@ -277,7 +277,7 @@ static __always_inline u64 queue_place(struct twheel_queue *queue, struct twheel
 	}
 	/* Most nodes that move go to level 0: 15 instructions less for them. */
 	if (wheel_is_next(wheel, tick)) {
-		slot.bucket = &wheel->level[0]->bucket[tick & (wheel->slots - 1)];
+		slot.bucket = &wheel->level[0][tick & (wheel->slots - 1)];
 		list = &slot.bucket->nodes[0];
 	} else {
 		slot = wheel_find(wheel, tick);

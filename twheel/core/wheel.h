@@ -10,7 +10,6 @@
 #include <linux/math64.h>
 #include <linux/prefetch.h>
 #include <linux/rbtree.h>
-#include <linux/stddef.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 
@@ -55,14 +54,6 @@ static inline bool twheel_bucket_is_empty(const struct twheel_bucket *bucket)
 }
 
 /**
- * struct twheel_level - a level of the wheel
- * @bucket: one per slot
- */
-struct twheel_level {
-	DECLARE_FLEX_ARRAY(struct twheel_bucket, bucket);
-};
-
-/**
  * struct twheel_wheel - levels of buckets
  * @now: current tick of the wheel; every node in a bucket expires later, except in a bucket
  *	that is being emptied. Also read without the lock, like @reach
@@ -73,7 +64,8 @@ struct twheel_level {
  * @nr_levels: number of levels
  * @lacks_level: a node went into the last bucket for lack of a level
  * @tick_ns: length of a tick; immutable
- * @level: each level has slots @slots times as long as the previous one
+ * @level: the buckets of each level, whose slots are @slots times as long as those of the previous
+ *	one
  * @level_of: lowest level to try for a distance, by the number of its bits; immutable
  * @span: ticks of a slot, by level
  */
@@ -86,7 +78,7 @@ struct twheel_wheel {
 	u8			nr_levels;
 	bool			lacks_level;
 	u64			tick_ns;
-	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
+	struct twheel_bucket	*level[TWHEEL_LEVELS_MAX];
 	u8			level_of[65];
 	u64			span[TWHEEL_LEVELS_MAX];
 };
@@ -101,8 +93,8 @@ static inline u64 twheel_wheel_tick(const struct twheel_wheel *wheel, u64 ns)
 }
 
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires);
-struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp);
-bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level);
+struct twheel_bucket *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp);
+bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_bucket *level);
 int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 
 /**

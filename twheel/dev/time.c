@@ -57,11 +57,7 @@ s64 twheel_time_offset(u32 clock, u32 flags)
 /* Host time @delay_ns from now; TWHEEL_NEVER if out of range. */
 u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns)
 {
-	u64 ns;
-
-	if (check_add_overflow(twheel_clock_ns(clock), delay_ns, &ns) || ns > KTIME_MAX)
-		return TWHEEL_NEVER;
-	return ns;
+	return twheel_deadline_after(twheel_clock_ns(clock), delay_ns);
 }
 
 /*
