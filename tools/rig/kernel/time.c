@@ -351,7 +351,7 @@ static void *tick_main(void *unused)
 	return NULL;
 }
 
-/* CLOCK_REALTIME: clock_lock is the write section of the timekeeper's seqcount. */
+/* CLOCK_REALTIME: clock_lock is as the write section of a seqcount. */
 
 static struct notifier_block *clock_notifiers;
 u32 rig_wall_changes;

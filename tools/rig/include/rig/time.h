@@ -38,7 +38,7 @@ static inline u64 rig_clock_ns(clockid_t clock)
 }
 #endif
 
-/* As with the seqcount of the timekeeper, readers wait while the clock is set. */
+/* As with a seqcount, readers wait while the clock is set. */
 extern seqcount_t rig_wall_seq;
 extern s64 rig_wall_offset;
 
