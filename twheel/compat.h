@@ -66,51 +66,9 @@ static inline void twheel_clock_snapshot(struct system_time_snapshot *snapshot)
 #define TWHEEL_WQ_PERCPU 0
 #endif
 
-/*
- * Commands of io_uring: the exit of a ring cancels them since 6.7; their header exists since 6.8.
- * On older kernels, a ring with an operation that has no deadline would never be freed.
- */
+/* Commands of io_uring: their header and struct io_uring_cmd have this form since 6.8. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #define TWHEEL_HAS_URING
-#endif
-
-/* Whether the ring of a command polls for completions. Up to 6.12, io_uring refuses this itself. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-#define twheel_uring_polls(cmd) (cmd_to_io_kiocb(cmd)->ctx->flags & IORING_SETUP_IOPOLL)
-#else
-#define twheel_uring_polls(cmd) false
-#endif
-
-/* io_uring_cmd_done() has no second result since 6.18. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
-#define twheel_uring_done(cmd, res, issue_flags) io_uring_cmd_done(cmd, res, issue_flags)
-#else
-#define twheel_uring_done(cmd, res, issue_flags) io_uring_cmd_done(cmd, res, 0, issue_flags)
-#endif
-
-/*
- * Whether a task must not complete a command when its ring exits, although it holds the lock of the
- * ring. Before 7.3, lockdep complains about a kernel thread while the submitter is alive.
- */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
-#define twheel_uring_defers(task) false
-#else
-#define twheel_uring_defers(task) (IS_ENABLED(CONFIG_PROVE_LOCKING) && (task)->flags & PF_KTHREAD)
-#endif
-
-/* Define @name as task work that calls @fn. Its arguments are others since 6.19. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
-#define TWHEEL_URING_TASK_WORK(name, fn)						\
-	static void name(struct io_tw_req req, io_tw_token_t token)			\
-	{										\
-		fn(io_uring_cmd_from_tw(req), IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);	\
-	}
-#else
-#define TWHEEL_URING_TASK_WORK(name, fn)						\
-	static void name(struct io_uring_cmd *cmd, unsigned int issue_flags)		\
-	{										\
-		fn(cmd, issue_flags);							\
-	}
 #endif
 
 /*

@@ -2,9 +2,10 @@
 /*
  * Contender: /dev/twheel with commands of io_uring, in batches of 64 ("uring64", "keys1-uring64").
  *
- * A cancel and a signal result in two completion entries, one for the command and one for the
- * operation, and a re-arm in one. The contender waits for all of them. An add results in no entry
- * before the end of its operation. Calls other than adds are embedded in entries of 128 bytes.
+ * Each command results in a completion entry, for which the contender waits; only an add that
+ * succeeds posts none. A multishot read delivers events, up to 64 with each entry; a cancel or a
+ * signal also waits for those of its operations. Calls other than adds are embedded in entries of
+ * 128 bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +15,12 @@
 
 #include "ring.h"
 
-/* User data of the entries of other calls than adds. */
-#define OTHER		(~0ULL)
+/* User data of the entries. */
+enum { COMMAND, READ };
+
+/* Buffers for events, of a batch each. */
+#define BUFFERS		16
+#define GROUP		1
 
 /**
  * struct device - a purgatory and a ring
@@ -24,7 +29,9 @@
  * @keys: number of keys per operation, 0 or 1
  * @args: arguments of a batch of adds
  * @specs: their keys
- * @events: the event of each operation
+ * @buffers: addresses of the buffers for events
+ * @events: these buffers
+ * @ended: number of events received that are not an expiry
  */
 struct device {
 	struct ring			ring;
@@ -32,19 +39,87 @@ struct device {
 	unsigned int			keys;
 	struct twheel_add_args		args[BATCH];
 	struct twheel_watch_spec	specs[BATCH];
-	struct twheel_event		*events;
+	struct io_uring_buf_ring	*buffers;
+	struct twheel_event		(*events)[BATCH];
+	unsigned int			ended;
 };
+
+static void provide(struct device *device, unsigned int buffer)
+{
+	io_uring_buf_ring_add(device->buffers, device->events[buffer],
+			      sizeof(device->events[buffer]), buffer,
+			      io_uring_buf_ring_mask(BUFFERS), 0);
+	io_uring_buf_ring_advance(device->buffers, 1);
+}
+
+/* Start the read, with the next submission. */
+static int start_read(struct device *device)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&device->ring.uring);
+
+	if (!sqe)
+		return -ENOSPC;
+	twheel_uring_prep_read(sqe, device->fd, GROUP);
+	sqe->user_data = READ;
+	return 0;
+}
+
+static int handle_event(struct session *session, const struct twheel_event *event, uint64_t now)
+{
+	struct device *device = session->data;
+
+	if (event->reason == TWHEEL_REASON_EXPIRED)
+		return event->time <= now ? expired(session, event->cookie, event->time) : -EIO;
+	device->ended++;
+	return ended(session, event->cookie);
+}
 
 static int handle(struct session *session, const struct io_uring_cqe *cqe, uint64_t now)
 {
 	struct device *device = session->data;
-	const struct twheel_event *event = &device->events[cqe->user_data];
+	unsigned int buffer = cqe->flags >> IORING_CQE_BUFFER_SHIFT;
+	int error = 0;
 
-	if (cqe->user_data == OTHER || cqe->res < 0)
+	if (cqe->user_data == COMMAND)
 		return cqe->res < 0 ? cqe->res : 0;
-	if (cqe->res != TWHEEL_REASON_EXPIRED)
-		return ended(session, event->cookie);
-	return event->time <= now ? expired(session, event->cookie, event->time) : -EIO;
+	if (cqe->res > 0) {
+		for (int i = 0; i < cqe->res / (int)sizeof(struct twheel_event) && !error; i++)
+			error = handle_event(session, &device->events[buffer][i], now);
+		provide(device, buffer);
+	} else if (cqe->res != -ENOBUFS) {
+		return cqe->res ? cqe->res : -EIO;
+	}
+	return error || cqe->flags & IORING_CQE_F_MORE ? error : start_read(device);
+}
+
+static int open_buffers(struct device *device)
+{
+	struct io_uring_buf_reg group = { .ring_entries = BUFFERS, .bgid = GROUP };
+	int error;
+
+	device->buffers = aligned_alloc(getpagesize(), getpagesize());
+	device->events = malloc(BUFFERS * sizeof(*device->events));
+	if (!device->buffers || !device->events)
+		return -ENOMEM;
+	group.ring_addr = (uintptr_t)device->buffers;
+	error = io_uring_register_buf_ring(&device->ring.uring, &group, 0);
+	if (error)
+		return error;
+	io_uring_buf_ring_init(device->buffers);
+	for (unsigned int i = 0; i < BUFFERS; i++)
+		provide(device, i);
+	return start_read(device);
+}
+
+static void close_device(struct session *session)
+{
+	struct device *device = session->data;
+
+	io_uring_queue_exit(&device->ring.uring);
+	if (device->fd >= 0)
+		close(device->fd);
+	free(device->buffers);
+	free(device->events);
 }
 
 static int open_device(struct session *session)
@@ -54,28 +129,14 @@ static int open_device(struct session *session)
 
 	device->keys = session->contender->signal ? 1 : 0;
 	device->ring.handle = handle;
-	device->events = malloc(session->nr * sizeof(*device->events));
-	error = device->events ? ring_init(&device->ring, session, IORING_SETUP_SQE128) : -ENOMEM;
-	if (error) {
-		free(device->events);
+	error = ring_init(&device->ring, session, IORING_SETUP_SQE128);
+	if (error)
 		return error;
-	}
-	device->fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-	if (device->fd < 0) {
-		error = -errno;
-		io_uring_queue_exit(&device->ring.uring);
-		free(device->events);
-	}
+	device->fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	error = device->fd < 0 ? -errno : open_buffers(device);
+	if (error)
+		close_device(session);
 	return error;
-}
-
-static void close_device(struct session *session)
-{
-	struct device *device = session->data;
-
-	io_uring_queue_exit(&device->ring.uring);
-	close(device->fd);
-	free(device->events);
 }
 
 static struct twheel_key key_of(uint32_t number)
@@ -109,9 +170,9 @@ static int add(struct session *session, const uint32_t *numbers, unsigned int nr
 		if (!sqe)
 			return -ENOSPC;
 		to_add(device, &session->ops[numbers[i]], numbers[i], i);
-		twheel_uring_prep_add(sqe, device->fd, &device->args[i],
-				      &device->events[numbers[i]]);
-		sqe->user_data = numbers[i];
+		twheel_uring_prep_add(sqe, device->fd, &device->args[i]);
+		sqe->flags = IOSQE_CQE_SKIP_SUCCESS;
+		sqe->user_data = COMMAND;
 	}
 	error = ring_submit(session, 0);
 	for (unsigned int i = 0; i < nr && !error; i++)
@@ -126,10 +187,22 @@ static int prepare(struct device *device, unsigned int cmd_op, void *args)
 
 	if (!sqe)
 		return -ENOSPC;
-	twheel_uring_prep(sqe, device->fd, cmd_op, args, NULL);
+	twheel_uring_prep(sqe, device->fd, cmd_op, args);
 	twheel_uring_embed(sqe);
-	sqe->user_data = OTHER;
+	sqe->user_data = COMMAND;
 	return 0;
+}
+
+/* Submit, and wait for as many completions, and for the events of as many operations. */
+static int submit_and_receive(struct session *session, unsigned int nr)
+{
+	struct device *device = session->data;
+	unsigned int until = device->ended + nr;
+	int error = ring_submit(session, nr);
+
+	while (!error && device->ended < until)
+		error = ring_submit(session, 1);
+	return error;
 }
 
 static int cancel(struct session *session, const uint32_t *numbers, unsigned int nr)
@@ -141,7 +214,7 @@ static int cancel(struct session *session, const uint32_t *numbers, unsigned int
 
 		error = prepare(session->data, TWHEEL_IOC_CANCEL, &args);
 	}
-	return error ? error : ring_submit(session, 2 * nr);
+	return error ? error : submit_and_receive(session, nr);
 }
 
 static int rearm(struct session *session, const uint32_t *numbers, unsigned int nr)
@@ -170,7 +243,7 @@ static int signal_keys(struct session *session, const uint32_t *numbers, unsigne
 
 		error = prepare(session->data, TWHEEL_IOC_SIGNAL, &args);
 	}
-	return error ? error : ring_submit(session, 2 * nr);
+	return error ? error : submit_and_receive(session, nr);
 }
 
 #define DEVICE(kind, signal_function) {	\

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Commands of io_uring, on a file and a ring of the step. The structures are those of the ioctls,
- * with the same corruptions; entries have odd flags, sizes and addresses for the event. The ring is
- * closed with operations pending, before or after its completions were looked at.
+ * with the same corruptions; entries have odd flags, sizes and addresses. The ring and the file are
+ * closed in any order, with operations pending and a multishot read.
  *
  * The step checks that no command completes twice, and the range of the results. The events of its
  * file do not count elsewhere.
@@ -16,13 +16,16 @@
 
 #include "fuzz.h"
 
-#define NR_ENTRIES	8
-#define OP_URING_CMD	46
-#define ENTRY		128	/* bytes of the largest one */
-#define CQES		(2 * NR_ENTRIES)
+#define NR_ENTRIES		8
+#define OP_URING_CMD		46
+#define OP_READ_MULTISHOT	49
+#define ENTRY			128	/* bytes of the largest one */
+#define CQES			(2 * NR_ENTRIES)
+#define GROUP			1
+#define READ			NR_ENTRIES	/* user data of the read */
 
-/* Task work may write to them after the step: each thread has its own. */
-static __thread struct twheel_event events[NR_ENTRIES];
+/* The kernel may write to them after the step: each thread has its own. */
+static __thread struct twheel_event events[4];
 static __thread char structures[NR_ENTRIES][512];
 
 struct ring {
@@ -65,22 +68,6 @@ static void ring_close(struct ring *ring)
 	close(ring->fd);
 }
 
-static void *some_event(struct thread *t, unsigned int nr)
-{
-	switch (draw(t, 8)) {
-	case 0:
-		return NULL;
-	case 1:
-		return t->memory.shaky;
-	case 2:
-		return t->memory.read_only;
-	case 3:
-		return (void *)1;
-	default:
-		return &events[nr];
-	}
-}
-
 static unsigned int some_call(struct thread *t)
 {
 	static const unsigned char others[] = {
@@ -103,14 +90,14 @@ static void use_own_id(struct thread *t, unsigned int call, char *args)
 		memcpy(args, &add->id, sizeof(add->id));
 }
 
-/* Fill an entry. The structure of an add stays where it is; that of others may be in the entry. */
+/* Fill an entry. The structure may be in the entry. */
 static void fill_entry(struct thread *t, const struct ring *ring, int fd, unsigned int nr)
 {
 	unsigned int call = some_call(t);
 	struct trial trial = { .call = call, .args = t->memory.args, .plain = true };
 	struct io_uring_sqe *sqe = (void *)(ring->entries + nr * ring->entry_size);
 	struct view view = look_at(t);
-	struct twheel_uring_args area;
+	struct twheel_uring_args area = { .flags = one_in(t, 16) ? draw(t, 4) : 0 };
 	unsigned int request = row_of(call)->request;
 	size_t size = build_call(t, &view, &trial, t->memory.args);
 
@@ -123,11 +110,11 @@ static void fill_entry(struct thread *t, const struct ring *ring, int fd, unsign
 		request = _IOC(_IOC_DIR(request), TWHEEL_IOC_MAGIC, call, size);
 	}
 	area.args = one_in(t, 16) ? 1 : address(structures[nr]);
-	area.event = call == TWHEEL_CALL_ADD || one_in(t, 16) ? address(some_event(t, nr)) : 0;
 	memset(sqe, 0, ring->entry_size);
-	if (ring->entry_size == ENTRY && call != TWHEEL_CALL_ADD && one_in(t, 2)) {
+	if (ring->entry_size == ENTRY && one_in(t, 2)) {
 		memcpy(sqe + 1, structures[nr], ring->entry_size - sizeof(*sqe));
 		area.args = 0;
+		area.flags = TWHEEL_URING_INLINE;
 	}
 	sqe->opcode = OP_URING_CMD;
 	sqe->fd = fd;
@@ -141,6 +128,43 @@ static void fill_entry(struct thread *t, const struct ring *ring, int fd, unsign
 	memcpy((char *)sqe + sizeof(*sqe) - sizeof(area), &area, sizeof(area));
 }
 
+/* Fill the last entry: read the file by one of the buffers in @events, which are all provided. */
+static void fill_read(const struct ring *ring, int fd)
+{
+	struct io_uring_sqe *sqe = (void *)(ring->entries + (NR_ENTRIES - 1) * ring->entry_size);
+
+	memset(sqe, 0, ring->entry_size);
+	sqe->opcode = OP_READ_MULTISHOT;
+	sqe->flags = IOSQE_BUFFER_SELECT;
+	sqe->fd = fd;
+	sqe->buf_group = GROUP;
+	sqe->user_data = READ;
+}
+
+/* Provide @events as buffers, by the entry that the read uses next. */
+static void provide_buffers(const struct ring *ring)
+{
+	struct io_uring_sqe *sqe = (void *)(ring->entries + (NR_ENTRIES - 1) * ring->entry_size);
+
+	memset(sqe, 0, ring->entry_size);
+	sqe->opcode = IORING_OP_PROVIDE_BUFFERS;
+	sqe->fd = ARRAY_SIZE(events);
+	sqe->addr = address(events);
+	sqe->len = sizeof(events[0]);
+	sqe->buf_group = GROUP;
+	sqe->user_data = READ;
+}
+
+static void submit(const struct ring *ring, unsigned int at, unsigned int tail)
+{
+	unsigned int *array = (void *)(ring->rings + ring->p.sq_off.array);
+
+	array[(tail - 1) % NR_ENTRIES] = at;
+	__atomic_store_n((unsigned int *)(ring->rings + ring->p.sq_off.tail), tail,
+			 __ATOMIC_RELEASE);
+	syscall(SYS_io_uring_enter, ring->fd, 1, 0, 0, NULL, 0);
+}
+
 static void check_completions(struct thread *t, const struct ring *ring)
 {
 	size_t size = sizeof(struct io_uring_cqe) << !!(ring->p.flags & IORING_SETUP_CQE32);
@@ -149,22 +173,22 @@ static void check_completions(struct thread *t, const struct ring *ring)
 	const struct io_uring_cqe *cqe;
 	unsigned int seen = 0, i;
 
-	if (tail > NR_ENTRIES)
-		failed(t, "%u completions of %u commands", tail, NR_ENTRIES);
-	for (i = 0; i < tail && i < NR_ENTRIES; i++) {
+	for (i = 0; i < tail && i < CQES; i++) {
 		cqe = (void *)(ring->rings + ring->p.cq_off.cqes + i * size);
-		if (cqe->user_data >= NR_ENTRIES || seen & 1U << cqe->user_data)
-			failed(t, "command %llu completed twice", cqe->user_data);
-		seen |= 1U << (cqe->user_data % NR_ENTRIES);
 		if (cqe->res < -4095)
 			failed(t, "result %d", cqe->res);
+		if (cqe->user_data == READ)
+			continue;
+		if (cqe->user_data > READ || seen & 1U << cqe->user_data)
+			failed(t, "command %llu completed twice", cqe->user_data);
+		seen |= 1U << (cqe->user_data % NR_ENTRIES);
 	}
 }
 
 void step_ring(struct thread *t)
 {
 	int fd = open("/dev/twheel", one_in(t, 8) ? O_WRONLY : O_RDWR | O_NONBLOCK);
-	unsigned int nr = 1 + draw(t, NR_ENTRIES), i;
+	unsigned int nr = 1 + draw(t, NR_ENTRIES - 1), tail = 0, i;
 	struct ring ring;
 	bool first;
 
@@ -174,12 +198,15 @@ void step_ring(struct thread *t)
 			close(fd);
 		return;
 	}
+	if (one_in(t, 2)) {
+		provide_buffers(&ring);
+		submit(&ring, NR_ENTRIES - 1, ++tail);
+		fill_read(&ring, fd);
+		submit(&ring, NR_ENTRIES - 1, ++tail);
+	}
 	for (i = 0; i < nr; i++) {
 		fill_entry(t, &ring, fd, i);
-		((unsigned int *)(ring.rings + ring.p.sq_off.array))[i] = i;
-		__atomic_store_n((unsigned int *)(ring.rings + ring.p.sq_off.tail), i + 1,
-				 __ATOMIC_RELEASE);
-		syscall(SYS_io_uring_enter, ring.fd, 1, 0, 0, NULL, 0);
+		submit(&ring, i, ++tail);
 	}
 	if (one_in(t, 2))
 		usleep(random_below(&t->detail, 2000));

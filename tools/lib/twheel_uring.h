@@ -26,15 +26,14 @@ extern "C" {
  * @fd: the purgatory
  * @cmd_op: TWHEEL_IOC_*
  * @args: its structure
- * @event: for TWHEEL_IOC_ADD, or NULL
  */
 static inline void twheel_uring_prep(struct io_uring_sqe *sqe, int fd, unsigned int cmd_op,
-				     void *args, struct twheel_event *event)
+				     void *args)
 {
 	struct twheel_uring_args area;
 
+	memset(&area, 0, sizeof(area));
 	area.args = (uintptr_t)args;
-	area.event = (uintptr_t)event;
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = fd;
@@ -56,70 +55,85 @@ static inline void twheel_uring_embed(struct io_uring_sqe *sqe)
 	memcpy(&area, at, sizeof(area));
 	memcpy(sqe + 1, (const void *)(uintptr_t)area.args, _IOC_SIZE(sqe->cmd_op));
 	area.args = 0;
+	area.flags = TWHEEL_URING_INLINE;
 	memcpy(at, &area, sizeof(area));
 }
 
 /**
- * twheel_uring_prep_add() - add an operation, and complete when it ends, or at once if detached
+ * twheel_uring_prep_read() - read all events, into provided buffers
  * @sqe: the entry
- * @fd: the purgatory
- * @args: the operation; the submission sets @args->id
- * @event: receives the event before the entry completes, or NULL
+ * @fd: the purgatory, or a queue of detached operations
+ * @group: group of the buffers; each has the size of some struct twheel_event
+ *
+ * IORING_OP_READ_MULTISHOT, of Linux 6.7: an entry completes for each buffer of events, until one
+ * without IORING_CQE_F_MORE.
  */
-static inline void twheel_uring_prep_add(struct io_uring_sqe *sqe, int fd,
-					 struct twheel_add_args *args, struct twheel_event *event)
+static inline void twheel_uring_prep_read(struct io_uring_sqe *sqe, int fd, unsigned short group)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_ADD, args, event);
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = 49;	/* older headers do not have it */
+	sqe->flags = IOSQE_BUFFER_SELECT;
+	sqe->fd = fd;
+	sqe->buf_group = group;
 }
 
-/* Calls that complete at once. Their result is the first output field of @args, or 0. */
+/*
+ * Commands. They complete at once, and their result is the first output field of @args, or 0. That
+ * of an add is 0, and its id is in @args.
+ */
+
+static inline void twheel_uring_prep_add(struct io_uring_sqe *sqe, int fd,
+					 struct twheel_add_args *args)
+{
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_ADD, args);
+}
 
 static inline void twheel_uring_prep_cancel(struct io_uring_sqe *sqe, int fd,
 					    struct twheel_cancel_args *args)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_CANCEL, args, NULL);
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_CANCEL, args);
 }
 
 static inline void twheel_uring_prep_complete(struct io_uring_sqe *sqe, int fd,
 					      struct twheel_complete_args *args)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_COMPLETE, args, NULL);
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_COMPLETE, args);
 }
 
 static inline void twheel_uring_prep_rearm(struct io_uring_sqe *sqe, int fd,
 					   struct twheel_rearm_args *args)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_REARM, args, NULL);
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_REARM, args);
 }
 
 static inline void twheel_uring_prep_watch(struct io_uring_sqe *sqe, int fd,
 					   struct twheel_watch_args *args)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_WATCH, args, NULL);
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_WATCH, args);
 }
 
 static inline void twheel_uring_prep_unwatch(struct io_uring_sqe *sqe, int fd,
 					     struct twheel_unwatch_args *args)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_UNWATCH, args, NULL);
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_UNWATCH, args);
 }
 
 static inline void twheel_uring_prep_signal(struct io_uring_sqe *sqe, int fd,
 					    struct twheel_signal_args *args)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_SIGNAL, args, NULL);
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_SIGNAL, args);
 }
 
 static inline void twheel_uring_prep_cancel_key(struct io_uring_sqe *sqe, int fd,
 						struct twheel_cancel_key_args *args)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_CANCEL_KEY, args, NULL);
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_CANCEL_KEY, args);
 }
 
 static inline void twheel_uring_prep_batch(struct io_uring_sqe *sqe, int fd,
 					   struct twheel_batch_args *args)
 {
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_BATCH, args, NULL);
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_BATCH, args);
 }
 
 #ifdef __cplusplus

@@ -11,8 +11,9 @@
 
 #define ENTRIES		8
 
-/* IORING_OP_URING_CMD is 46; the header of an old library may lack the fields. */
-#define OP_URING_CMD	46
+/* IORING_OP_*; the header of an old library may lack them, and the fields. */
+#define OP_URING_CMD		46
+#define OP_READ_MULTISHOT	49
 #define SQE_CMD_OP	8
 #define SQE_AREA	48
 
@@ -129,21 +130,28 @@ static inline bool ring_poll(struct ring *ring)
 	return is_complete(ring);
 }
 
+/* Wait for a completion and take it. Return: false after a timeout. */
+static inline bool ring_completion(struct ring *ring, struct io_uring_cqe *cqe)
+{
+	unsigned int head = *ring->cq_head;
+
+	if (!wait_for(ring_poll(ring)))
+		return false;
+	*cqe = ring->cqes[head & *ring->cq_mask];
+	__atomic_store_n(ring->cq_head, head + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
 /* Wait for a completion. Return: its result, NO_RESULT after a timeout. */
 static inline int ring_result(struct ring *ring, __u64 *name)
 {
-	unsigned int head = *ring->cq_head;
-	struct io_uring_cqe *cqe;
-	int result;
+	struct io_uring_cqe cqe;
 
 	*name = 0;
-	if (!wait_for(ring_poll(ring)))
+	if (!ring_completion(ring, &cqe))
 		return NO_RESULT;
-	cqe = &ring->cqes[head & *ring->cq_mask];
-	result = cqe->res;
-	*name = cqe->user_data;
-	__atomic_store_n(ring->cq_head, head + 1, __ATOMIC_RELEASE);
-	return result;
+	*name = cqe.user_data;
+	return cqe.res;
 }
 
 #endif /* _TWHEEL_RING_H */

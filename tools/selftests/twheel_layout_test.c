@@ -239,7 +239,8 @@ FIELD(twheel_batch_args, failed, 36, 4);
 
 SIZE(twheel_uring_args, 16);
 FIELD(twheel_uring_args, args, 0, 8);
-FIELD(twheel_uring_args, event, 8, 8);
+FIELD(twheel_uring_args, flags, 8, 4);
+FIELD(twheel_uring_args, reserved, 12, 4);
 SIZE(twheel_event, 128);
 FIELD(twheel_event, id, 0, 8);
 FIELD(twheel_event, cookie, 8, 8);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of an operation may complete a command or a poll of io_uring or of AIO, and that may
- * signal an eventfd, for which many epoll instances watch. The kernel visits all of them with
- * interrupts off. For a command, it does so in the thread that ends the operation, before the
- * operations of other users that are due; for a poll, in the thread that wakes pollers.
+ * The end of an operation may complete a poll of io_uring or of AIO, and that may signal an eventfd,
+ * for which many epoll instances watch. The kernel visits all of them with interrupts off, in the
+ * thread that wakes pollers.
  */
 #include <linux/aio_abi.h>
 #include <sys/epoll.h>
@@ -19,31 +18,25 @@
 
 /*
  * By how much the operation of another user is late at most, with 50,000 watches in virtual
- * time. Measured on 6.12: 191 ms by commands, 30 ms by polls of AIO, 0.3 ms by those of io_uring.
- * This is the figure of today, not a promise: the bound should be that of twheel_isolation_test. On
- * PREEMPT_RT the watchers may also preempt the thread: 271 ms by commands.
+ * time. Measured on 6.12: 30 ms by polls of AIO, 0.3 ms by those of io_uring. This is the figure of
+ * today, not a promise: the bound should be that of twheel_isolation_test.
  */
-#define TODAY		((on_preempt_rt() ? 300 : 250) * MSEC)
-#define TODAY_POLL	(60 * MSEC)
-
-enum completion { COMMAND, RING_POLL, AIO_POLL };
+#define TODAY		(60 * MSEC)
 
 FIXTURE(watchers) {
-	int fd;			/* of a user with many watchers */
 	int other;		/* of another user */
 	int signalled;		/* eventfd */
-	int files[OPS];
+	int files[OPS];		/* of a user with many watchers */
 	struct ring rings[OPS];
 	struct twheel_add_args args[OPS];
 };
 
 FIXTURE_VARIANT(watchers) {
-	enum completion completion;
+	bool aio;
 };
 
-FIXTURE_VARIANT_ADD(watchers, command) { .completion = COMMAND };
-FIXTURE_VARIANT_ADD(watchers, ring_poll) { .completion = RING_POLL };
-FIXTURE_VARIANT_ADD(watchers, aio_poll) { .completion = AIO_POLL };
+FIXTURE_VARIANT_ADD(watchers, ring_poll) { .aio = false };
+FIXTURE_VARIANT_ADD(watchers, aio_poll) { .aio = true };
 
 FIXTURE_SETUP(watchers)
 {
@@ -56,8 +49,6 @@ FIXTURE_SETUP(watchers)
 	self->other = twheel_open(0);
 	ASSERT_LE(0, self->other);
 	ASSERT_TRUE(act_for(STRANGER));
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
 	self->signalled = eventfd(0, EFD_NONBLOCK);
 	ASSERT_LE(0, self->signalled);
 }
@@ -85,8 +76,7 @@ static bool watch(int fd)
 }
 
 /* Add an operation that signals the eventfd when it ends. Return: false if the kernel cannot. */
-static bool add_signalling(struct _test_data_watchers *self, int i, enum completion completion,
-			   aio_context_t aio)
+static bool add_signalling(struct _test_data_watchers *self, int i, bool by_aio, aio_context_t aio)
 {
 	struct iocb poll = {
 		.aio_lio_opcode = IOCB_CMD_POLL,
@@ -94,27 +84,18 @@ static bool add_signalling(struct _test_data_watchers *self, int i, enum complet
 		.aio_flags = IOCB_FLAG_RESFD,
 		.aio_resfd = self->signalled,
 	}, *polls = &poll;
-	struct twheel_uring_args area = { .args = address(&self->args[i]) };
-	__u32 cmd_op = TWHEEL_IOC_ADD;
 	struct io_uring_sqe *sqe;
 
-	self->files[i] = completion == COMMAND ? self->fd : twheel_open(O_NONBLOCK);
-	if (self->files[i] < 0 ||
-	    (completion != COMMAND && op_add(self->files[i], &self->args[i])))
+	self->files[i] = twheel_open(O_NONBLOCK);
+	if (self->files[i] < 0 || op_add(self->files[i], &self->args[i]))
 		return false;
 	poll.aio_fildes = self->files[i];
-	if (completion == AIO_POLL)
+	if (by_aio)
 		return syscall(SYS_io_submit, aio, 1, &polls) == 1;
 	sqe = ring_entry(&self->rings[i]);
 	sqe->fd = self->files[i];
-	if (completion == COMMAND) {
-		sqe->opcode = OP_URING_CMD;
-		memcpy((char *)sqe + SQE_CMD_OP, &cmd_op, sizeof(cmd_op));
-		memcpy((char *)sqe + SQE_AREA, &area, sizeof(area));
-	} else {
-		sqe->opcode = IORING_OP_POLL_ADD;
-		sqe->poll32_events = POLLIN;
-	}
+	sqe->opcode = IORING_OP_POLL_ADD;
+	sqe->poll32_events = POLLIN;
 	return ring_submit(&self->rings[i]) && !is_complete(&self->rings[i]);
 }
 
@@ -135,9 +116,9 @@ TEST_F(watchers, delay_other_users_as_today)
 	__u64 due;
 	int i;
 
-	if (variant->completion == AIO_POLL)
+	if (variant->aio)
 		ASSERT_EQ(0, syscall(SYS_io_setup, OPS, &aio));
-	for (i = 0; i < OPS && variant->completion != AIO_POLL; i++)
+	for (i = 0; i < OPS && !variant->aio; i++)
 		if (!ring_with_eventfd(&self->rings[i], self->signalled))
 			SKIP(return, "no such io_uring: %s", strerror(errno));
 	ASSERT_TRUE(watch(self->signalled));
@@ -148,8 +129,7 @@ TEST_F(watchers, delay_other_users_as_today)
 			.clock = CLOCK_MONOTONIC,
 			.deadline = due,
 		};
-		if (!add_signalling(self, i, variant->completion, aio))
-			SKIP(return, "io_uring refuses commands, as documented before 6.12");
+		ASSERT_TRUE(add_signalling(self, i, variant->aio, aio));
 	}
 	ASSERT_TRUE(act_for(NEIGHBOUR));
 	ASSERT_NE(0, add_deadline(self->other, due + 2 * MSEC, TWHEEL_ADD_ABSTIME, 0));
@@ -157,8 +137,7 @@ TEST_F(watchers, delay_other_users_as_today)
 	ASSERT_EQ(1, read_events(self->other, &event, 1));
 	TH_LOG("late by %llu us", (event.time - event.deadline) / 1000);
 	if (virtual_time())
-		EXPECT_GT(variant->completion == COMMAND ? TODAY : TODAY_POLL,
-			  event.time - event.deadline);
+		EXPECT_GT(TODAY, event.time - event.deadline);
 }
 
 TEST_HARNESS_MAIN

@@ -18,13 +18,13 @@ static struct twheel_uring_args area(void)
 	return area;
 }
 
-static void is_prepared(unsigned int cmd_op, const void *args, const void *event)
+static void is_prepared(unsigned int cmd_op, const void *args, unsigned int flags)
 {
 	CHECK(entry->opcode == IORING_OP_URING_CMD);
 	CHECK(entry->fd == 3);
 	CHECK(entry->cmd_op == cmd_op);
 	CHECK(area().args == (uintptr_t)args);
-	CHECK(area().event == (uintptr_t)event);
+	CHECK(area().flags == flags && !area().reserved);
 	CHECK(!entry->addr && !entry->len && !entry->uring_cmd_flags && !entry->flags);
 	CHECK(!entry->user_data);
 	memset(entry, 0xa5, sizeof(entry));
@@ -32,22 +32,16 @@ static void is_prepared(unsigned int cmd_op, const void *args, const void *event
 
 TEST("each call is prepared")
 {
-	struct twheel_add_args add = { .flags = 0 };
-	struct twheel_event event;
-
 	memset(entry, 0xa5, sizeof(entry));
-	twheel_uring_prep_add(entry, 3, &add, &event);
-	is_prepared(TWHEEL_IOC_ADD, &add, &event);
-	twheel_uring_prep_add(entry, 3, &add, NULL);
-	is_prepared(TWHEEL_IOC_ADD, &add, NULL);
 
 #define PREPARES(name, NAME)							\
 	do {									\
 		struct twheel_##name##_args args;				\
 										\
 		twheel_uring_prep_##name(entry, 3, &args);			\
-		is_prepared(TWHEEL_IOC_##NAME, &args, NULL);			\
+		is_prepared(TWHEEL_IOC_##NAME, &args, 0);			\
 	} while (0)
+	PREPARES(add, ADD);
 	PREPARES(cancel, CANCEL);
 	PREPARES(complete, COMPLETE);
 	PREPARES(rearm, REARM);
@@ -66,7 +60,17 @@ TEST("a structure is embedded in an entry")
 	twheel_uring_prep_signal(entry, 3, &args);
 	twheel_uring_embed(entry);
 	CHECK(!memcmp(entry + 1, &args, sizeof(args)));
-	is_prepared(TWHEEL_IOC_SIGNAL, NULL, NULL);
+	is_prepared(TWHEEL_IOC_SIGNAL, NULL, TWHEEL_URING_INLINE);
+}
+
+TEST("a read is prepared")
+{
+	memset(entry, 0xa5, sizeof(entry));
+	twheel_uring_prep_read(entry, 3, 7);
+	CHECK(entry->opcode == 49);
+	CHECK(entry->flags == IOSQE_BUFFER_SELECT);
+	CHECK(entry->fd == 3 && entry->buf_group == 7);
+	CHECK(!entry->addr && !entry->len && !entry->off && !entry->user_data);
 }
 
 /* All structures but that of an add fit. */

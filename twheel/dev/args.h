@@ -9,29 +9,15 @@
 
 struct file;
 struct twheel_file;
-struct twheel_file_op;
 struct twheel_ioctl;
 
 /* Number of keys that fit into struct twheel_ioctl. */
 #define TWHEEL_CALL_KEYS	4
 
 /**
- * struct twheel_ring - the functions for an add of io_uring
- * @begin: the operation has an id, but is not pending; returns 0 or an error
- * @fail: the operation has not become pending, for the reason @err; returns true if @fail takes
- *	over the operation and the error
- */
-struct twheel_ring {
-	int	(*begin)(struct twheel_ioctl *call, struct twheel_file_op *file_op,
-			 const struct twheel_add_args *args);
-	bool	(*fail)(struct twheel_ioctl *call, struct twheel_file_op *file_op, int err);
-};
-
-/**
  * struct twheel_ioctl - an ioctl, or a command of io_uring, in progress
  * @file: the open file; NULL on the control node
  * @readable: it is open for reading
- * @ring: for an add of io_uring, otherwise NULL
  * @few: keys, if there are at most TWHEEL_CALL_KEYS
  * @many: array of TWHEEL_MAX_KEYS, allocated on demand and freed at the end of the ioctl
  * @opened: new file to install in the returned descriptor, or NULL
@@ -39,7 +25,6 @@ struct twheel_ring {
 struct twheel_ioctl {
 	struct twheel_file		*file;
 	bool				readable;
-	const struct twheel_ring	*ring;
 	struct twheel_watch_spec	few[TWHEEL_CALL_KEYS];
 	struct twheel_watch_spec	*many;
 	struct file			*opened;

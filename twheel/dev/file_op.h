@@ -13,7 +13,6 @@
 #include "time.h"
 #include "user.h"
 
-struct io_uring_cmd;
 struct twheel_events;
 struct twheel_file;
 
@@ -36,7 +35,6 @@ struct twheel_watch_chunk {
  * @entry: in the pending list of its event queue, from just before the add
  * @rcu: after the end of its life, unless it comes from a slab cache
  * @next: next operation on a list of events of that queue
- * @cmd: command of io_uring that completes with the operation, see uring.c; immutable until then
  * @chunks: watches added after the operation
  * @ended: the operation has ended, and if it is not periodic, its end has been collected
  * @queued: there is an event to read, except the uncollected one of an operation that is not
@@ -63,10 +61,7 @@ struct twheel_file_op {
 		struct list_head	entry;
 		struct rcu_head		rcu;
 	};
-	union {
-		struct twheel_file_op	*next;
-		struct io_uring_cmd	*cmd;
-	};
+	struct twheel_file_op		*next;
 	struct twheel_watch_chunk	*chunks;
 	bool				ended;
 	bool				queued;

@@ -234,7 +234,6 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 	/* All but the keys. */
 	call.file = tf;
 	call.readable = file->f_mode & FMODE_READ;
-	call.ring = NULL;
 	call.many = NULL;
 	call.opened = NULL;
 	return ioctl_do(&call, info, &args, user, size);
@@ -259,21 +258,19 @@ static int args_copy(union twheel_call_args *args, size_t known, const void *ent
 }
 
 /*
- * Execute a command of io_uring; @call->ring is set. The structure is at @user, or at @entry if
- * this is not NULL. An add writes its output when it begins. Returns the first output field, or 0
- * without one, or an error.
+ * Execute a command of io_uring. The structure is at @user, or at @entry if this is not NULL; then
+ * no output is written. Returns the first output field, 0 without one and for an add, or an error.
  */
-int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int cmd,
-		     void __user *user, const void *entry)
+int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, const void *entry)
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
 	size_t known, size = _IOC_SIZE(cmd);
 	union twheel_call_args args;
-	bool outputs;
+	struct twheel_ioctl call;
 	int err;
 
-	call->file = file->private_data;
-	err = call_check(info, call->file, file, cmd);
+	call.file = file->private_data;
+	err = call_check(info, call.file, file, cmd);
 	if (err)
 		return err;
 	if (!(info->flags & IN_RING))
@@ -282,18 +279,19 @@ int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int 
 	err = entry ? args_copy(&args, known, entry, size) : args_read(&args, known, user, size);
 	if (err)
 		return err;
-	outputs = info->output && info->call != twheel_call_add;
-	call->readable = file->f_mode & FMODE_READ;
-	call->many = NULL;
-	call->opened = NULL;
-	err = call_do(call, info, &args);
-	if (unlikely(call->many))
-		kfree(call->many);
-	if (!outputs)
+	call.readable = file->f_mode & FMODE_READ;
+	call.many = NULL;
+	call.opened = NULL;
+	err = call_do(&call, info, &args);
+	if (unlikely(call.many))
+		kfree(call.many);
+	if (!info->output)
 		return err;
 	if (!entry && has_output(info, err) && output_write(info, &args, user, size))
 		return -EFAULT;
-	return err ?: min(*(u32 *)((void *)&args + info->output), (u32)INT_MAX);
+	if (err || info->call == twheel_call_add)
+		return err;
+	return min(*(u32 *)((void *)&args + info->output), (u32)INT_MAX);
 }
 
 /*

@@ -6,11 +6,9 @@
 #include <linux/compiler.h>
 
 struct file;
-struct twheel_ioctl;
 
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
-int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int cmd,
-		     void __user *user, const void *entry);
+int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, const void *entry);
 
 #endif /* _TWHEEL_DEV_IOCTL_H */

@@ -252,16 +252,6 @@ static u32 add_rights(const struct twheel_add_args *args)
 	       (args->nr_keys ? TWHEEL_RIGHT_WATCH : 0);
 }
 
-/* An operation with an id did not become pending. */
-static noinline int add_fail(struct twheel_ioctl *call, struct twheel_file_op *file_op, int err)
-{
-	twheel_file_op_not_pending(file_op);
-	if (call->ring && call->ring->fail(call, file_op, err))
-		return 0;
-	twheel_file_ops_forget(&file_op, 1);
-	return err;
-}
-
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_add_args *add = &args->add;
@@ -280,12 +270,13 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	file_op = file_op_create(call->file, add, &op_args);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
-	err = unlikely(call->ring) ? call->ring->begin(call, file_op, add) : 0;
 	add->id = file_op->id;
-	if (likely(!err))
-		err = file_op_start(file_op, &op_args, add);
-	if (unlikely(err))
-		return add_fail(call, file_op, err);
+	err = file_op_start(file_op, &op_args, add);
+	if (unlikely(err)) {
+		twheel_file_op_not_pending(file_op);
+		twheel_file_ops_forget(&file_op, 1);
+		return err;
+	}
 	/*
 	 * Pairs with the barrier in twheel_events_shut(), before a drain visits the pending list:
 	 * either this sees the store before it, or the drain sees that the operation is pending.

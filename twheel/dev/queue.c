@@ -261,36 +261,6 @@ bool twheel_event_queue(struct twheel_events *events, struct twheel_file_op *fil
 	return twheel_event_push(events, file_op);
 }
 
-/* An operation of io_uring has ended. Its event is not in the queue. */
-void twheel_events_leave(struct twheel_file_op *file_op)
-{
-	struct twheel_events *events = file_op->events;
-
-	spin_lock(&events->lock);
-	file_op->ended = true;
-	list_del_init(&file_op->entry);
-	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
-	spin_unlock(&events->lock);
-}
-
-/*
- * The event of an operation that left the queue could not be delivered: queue it. Until it is
- * collected, the operation counts as pending, like others whose event is fresh. Returns true if
- * the queue was empty.
- */
-bool twheel_event_return(struct twheel_file_op *file_op)
-{
-	struct twheel_events *events = file_op->events;
-	bool was_empty;
-
-	spin_lock(&events->lock);
-	list_add_tail(&file_op->entry, &events->pending);
-	WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
-	was_empty = twheel_event_push(events, file_op);
-	spin_unlock(&events->lock);
-	return was_empty;
-}
-
 static void event_collect(struct twheel_events *events, struct twheel_file_op *file_op)
 {
 	/* The end of a periodic operation changes this under the lock. */

@@ -100,8 +100,6 @@ void twheel_events_close(struct twheel_events *events);
 void twheel_events_shut(struct twheel_events *events);
 void twheel_events_uncharge(struct twheel_events *events, u32 nr);
 bool twheel_events_at_end(struct twheel_events *events);
-void twheel_events_leave(struct twheel_file_op *file_op);
-bool twheel_event_return(struct twheel_file_op *file_op);
 bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file_op);
 bool twheel_event_queue(struct twheel_events *events, struct twheel_file_op *file_op);
 void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op);

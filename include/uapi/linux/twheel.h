@@ -815,27 +815,27 @@ struct twheel_event {
 	__u64 spare[6];
 };
 
+/* twheel_uring_args.flags */
+#define TWHEEL_URING_INLINE	(1U << 0)
+
 /**
  * struct twheel_uring_args - command of io_uring, in ``cmd`` of the submission queue entry
- * @args: address of the structure of the call; 0 in an entry of 128 bytes if the structure
- *	follows this one
- * @event: TWHEEL_IOC_ADD: address of the struct twheel_event that receives the event, or
- *	0; otherwise 0
+ * @args: address of the structure of the call; 0 with TWHEEL_URING_INLINE
+ * @flags: TWHEEL_URING_INLINE: the structure follows this one, in an entry of 128 bytes, and
+ *	receives no output
+ * @reserved: must be zero
  *
  * The opcode of the entry is IORING_OP_URING_CMD, and ``cmd_op`` the ioctl number of
  * TWHEEL_IOC_BATCH or a call that is available in a batch. ``addr``, ``len`` and
  * ``uring_cmd_flags`` are zero. Linux 6.12 and newer.
  *
- * An add completes when the operation ends. The result is one of enum twheel_reason, and
- * the event has been written to @event. @args and its keys must be valid until the id has
- * been written, and @event until the completion. A detached add completes at once, with
- * the result 0. So do all other calls; their result is the first output field, or 0
- * without one. The result has 32 bits: the id of an add is in @args only. After an error,
- * the result is a negative error number.
+ * A command completes at once. The result is the first output field, or 0 without one, or a
+ * negative error number. That of an add is 0: its id has 64 bits, and is in @args only.
  */
 struct twheel_uring_args {
 	__u64 args;
-	__u64 event;
+	__u32 flags;
+	__u32 reserved;
 };
 
 #define TWHEEL_IOC_MAGIC	0xF7
