@@ -16,12 +16,13 @@ static struct twheel_batch *batch;
 static void result(void *context, uint64_t index, const struct twheel_command *command,
 		   const struct twheel_result *result)
 {
+	const struct twheel_add_args *args = (const void *)(command + 1);
 	struct session *session = context;
 
 	if (result->error)
-		failure("twheel: call %u: error %d", command->call, result->error);
-	if (command->call == TWHEEL_CALL_ADD)
-		session->ops[command->add.cookie].handle = result->value;
+		failure("twheel: call %u: error %d", _IOC_NR(command->cmd), result->error);
+	if (_IOC_NR(command->cmd) == _IOC_NR(TWHEEL_IOC_ADD))
+		session->ops[args->cookie].handle = result->value;
 }
 
 static int submit(int error)

@@ -97,10 +97,12 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 			 const struct twheel_result *result)
 {
 	static int last_error;
-	struct wait *wait = (struct wait *)(uintptr_t)command->add.cookie;
+	const struct twheel_add_args *args = (const void *)(command + 1);
+	struct wait *wait;
 
-	if (command->call != TWHEEL_CALL_ADD)
+	if (_IOC_NR(command->cmd) != _IOC_NR(TWHEEL_IOC_ADD))
 		return;
+	wait = (struct wait *)(uintptr_t)args->cookie;
 	if (result->error) {
 		if (result->error != last_error)
 			warnx("add of an operation: %s", strerror(-result->error));

@@ -15,6 +15,31 @@
 
 #include "bench.h"
 
+/* The longest command, and those of one size. */
+#define MAX_COMMAND	TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD)
+
+/* Adds whose structures end before the fields that are 0. */
+#define ADD_UP_TO(field)	_IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC,		\
+				     _IOC_NR(TWHEEL_IOC_ADD),			\
+				     offsetof(struct twheel_add_args, field))
+#define ADD_PLAIN		ADD_UP_TO(keys)
+#define ADD_KEYS		ADD_UP_TO(threshold)
+
+struct cancel_command {
+	struct twheel_command head;
+	struct twheel_cancel_args args;
+};
+
+struct rearm_command {
+	struct twheel_command head;
+	struct twheel_rearm_args args;
+};
+
+struct signal_command {
+	struct twheel_command head;
+	struct twheel_signal_args args;
+};
+
 /**
  * struct device - an open purgatory
  * @fd: its file descriptor
@@ -30,7 +55,7 @@ struct device {
 	unsigned int			keys;
 	unsigned int			at_once;
 	struct twheel_watch_spec	specs[LARGE_BATCH];
-	struct twheel_command		commands[LARGE_BATCH];
+	__u64				commands[LARGE_BATCH][MAX_COMMAND / sizeof(__u64)];
 	struct twheel_result		results[LARGE_BATCH];
 	struct twheel_event		events[LARGE_BATCH];
 };
@@ -67,31 +92,35 @@ static struct twheel_key key_of(uint32_t number)
 	return (struct twheel_key){ .v = { number } };
 }
 
-static struct twheel_add_args to_add(struct device *device, const struct op *op, uint32_t number,
-				     struct twheel_watch_spec *spec)
+/* Set the fields of an add up to those that it uses. */
+static void to_add(struct device *device, const struct op *op, uint32_t number,
+		   struct twheel_watch_spec *spec, struct twheel_add_args *args)
 {
+	args->flags = TWHEEL_ADD_ABSTIME;
+	args->clock = CLOCK_MONOTONIC;
+	args->deadline = op->deadline;
+	args->cookie = number;
+	if (!device->keys)
+		return;
 	*spec = (struct twheel_watch_spec){ .key = key_of(number) };
-	return (struct twheel_add_args){
-		.flags = TWHEEL_ADD_ABSTIME,
-		.clock = CLOCK_MONOTONIC,
-		.condition = device->keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
-		.nr_keys = device->keys,
-		.keys = device->keys ? (uintptr_t)spec : 0,
-		.key_size = device->keys ? sizeof(*spec) : 0,
-		.deadline = op->deadline,
-		.cookie = number,
-	};
+	args->keys = (uintptr_t)spec;
+	args->nr_keys = 1;
+	args->key_size = sizeof(*spec);
+	args->condition = TWHEEL_COND_ANY;
+	args->quorum = 0;
 }
 
 static int add_single(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
 	struct device *device = session->data;
+	unsigned int cmd = device->keys ? ADD_KEYS : ADD_PLAIN;
+	struct twheel_add_args args;
 
 	for (unsigned int i = 0; i < nr; i++) {
 		struct op *op = &session->ops[numbers[i]];
-		struct twheel_add_args args = to_add(device, op, numbers[i], device->specs);
 
-		if (ioctl(device->fd, TWHEEL_IOC_ADD, &args))
+		to_add(device, op, numbers[i], device->specs, &args);
+		if (ioctl(device->fd, cmd, &args))
 			return -errno;
 		op->handle = args.id;
 	}
@@ -147,15 +176,15 @@ static int signal_single(struct session *session, const uint32_t *numbers, unsig
 	return 0;
 }
 
-/* Execute the first @nr commands. All of them must succeed. */
-static int execute(struct device *device, unsigned int nr)
+/* Execute @nr commands up to @end. All of them must succeed. */
+static int execute(struct device *device, const void *end, unsigned int nr)
 {
 	struct twheel_batch_args args = {
 		.commands = (uintptr_t)device->commands,
 		.results = (uintptr_t)device->results,
 		.nr = nr,
 		.flags = TWHEEL_BATCH_STOP,
-		.command_size = sizeof(device->commands[0]),
+		.size = (char *)end - (char *)device->commands,
 		.result_size = sizeof(device->results[0]),
 	};
 
@@ -169,54 +198,59 @@ static int execute(struct device *device, unsigned int nr)
 static int add_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
 	struct device *device = session->data;
+	char *at = (char *)device->commands;
+	unsigned int i;
 	int error;
 
-	for (unsigned int i = 0; i < nr; i++)
-		device->commands[i] = (struct twheel_command){
-			.call = TWHEEL_CALL_ADD,
-			.add = to_add(device, &session->ops[numbers[i]], numbers[i],
-				      &device->specs[i]),
-		};
-	error = execute(device, nr);
-	for (unsigned int i = 0; i < nr && !error; i++)
+	for (i = 0; i < nr; i++) {
+		const struct op *op = &session->ops[numbers[i]];
+		struct twheel_command *command = (void *)at;
+
+		command->cmd = device->keys ? ADD_KEYS : ADD_PLAIN;
+		command->reserved = 0;
+		to_add(device, op, numbers[i], &device->specs[i], (void *)(command + 1));
+		at += TWHEEL_COMMAND_SIZE(command->cmd);
+	}
+	error = execute(device, at, nr);
+	for (i = 0; i < nr && !error; i++)
 		session->ops[numbers[i]].handle = device->results[i].value;
 	return error;
 }
 
 static int cancel_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
-	struct device *device = session->data;
+	struct cancel_command *commands = (void *)((struct device *)session->data)->commands;
 
 	for (unsigned int i = 0; i < nr; i++)
-		device->commands[i] = (struct twheel_command){
-			.call = TWHEEL_CALL_CANCEL,
-			.cancel.id = session->ops[numbers[i]].handle,
+		commands[i] = (struct cancel_command){
+			.head.cmd = TWHEEL_IOC_CANCEL,
+			.args.id = session->ops[numbers[i]].handle,
 		};
-	return execute(device, nr);
+	return execute(session->data, commands + nr, nr);
 }
 
 static int rearm_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
-	struct device *device = session->data;
+	struct rearm_command *commands = (void *)((struct device *)session->data)->commands;
 
 	for (unsigned int i = 0; i < nr; i++)
-		device->commands[i] = (struct twheel_command){
-			.call = TWHEEL_CALL_REARM,
-			.rearm = to_rearm(&session->ops[numbers[i]]),
+		commands[i] = (struct rearm_command){
+			.head.cmd = TWHEEL_IOC_REARM,
+			.args = to_rearm(&session->ops[numbers[i]]),
 		};
-	return execute(device, nr);
+	return execute(session->data, commands + nr, nr);
 }
 
 static int signal_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
-	struct device *device = session->data;
+	struct signal_command *commands = (void *)((struct device *)session->data)->commands;
 
 	for (unsigned int i = 0; i < nr; i++)
-		device->commands[i] = (struct twheel_command){
-			.call = TWHEEL_CALL_SIGNAL,
-			.signal.key = key_of(numbers[i]),
+		commands[i] = (struct signal_command){
+			.head.cmd = TWHEEL_IOC_SIGNAL,
+			.args.key = key_of(numbers[i]),
 		};
-	return execute(device, nr);
+	return execute(session->data, commands + nr, nr);
 }
 
 static int handle(struct session *session, const struct twheel_event *event, uint64_t now)

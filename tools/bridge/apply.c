@@ -20,7 +20,10 @@
 #define WAIT		100		/* ms */
 #define METRICS_PERIOD	NSEC_PER_SEC
 
-static struct twheel_command commands[2 * NR_SIGNALS];
+static struct {
+	struct twheel_command head;
+	struct twheel_signal_args signal;
+} commands[2 * NR_SIGNALS];
 static unsigned int nr_commands;
 static uint32_t touched;	/* a bit for each subject of the batch */
 static volatile sig_atomic_t stopped;
@@ -33,11 +36,8 @@ static void stop(int signal)
 
 static void put(const struct twheel_signal_args *args)
 {
-	struct twheel_command *command = &commands[nr_commands++];
-
-	memset(command, 0, sizeof(*command));
-	command->call = TWHEEL_CALL_SIGNAL;
-	command->signal = *args;
+	commands[nr_commands].head.cmd = TWHEEL_IOC_SIGNAL;
+	commands[nr_commands++].signal = *args;
 }
 
 static bool is_position(const struct bridge *bridge, const struct twheel_key *key)
@@ -83,7 +83,9 @@ static void apply(struct bridge *bridge)
 	unsigned int at = 0;
 
 	while (at < nr_commands) {
-		int done = twheel_execute(bridge->fd, commands + at, results, nr_commands - at,
+		unsigned int nr = nr_commands - at;
+		int done = twheel_execute(bridge->fd, &commands[at].head,
+					  nr * sizeof(commands[0]), results, nr,
 					  TWHEEL_BATCH_STOP);
 
 		if (done > 0 && results[done - 1].error)

@@ -7,10 +7,10 @@ int main(void)
 {
 	struct twheel_watch_spec acks = { .need = 2 };
 	struct twheel_add_args write = {
-		.condition = TWHEEL_COND_ANY,
-		.nr_keys = 1,
-		.keys = (uintptr_t)&acks,
 		.deadline = 5000000000ULL,
+		.keys = (uintptr_t)&acks,
+		.nr_keys = 1,
+		.condition = TWHEEL_COND_ANY,
 	};
 	struct twheel_event event;
 	int fd = twheel_open(0);

@@ -320,38 +320,36 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 		failed(t, "%s returned invalid output", row_of(trial->call)->name);
 }
 
-static bool pad_is_used(const struct twheel_command *command, unsigned int request)
-{
-	size_t size = _IOC_SIZE(request);
-
-	return not_zero((char *)command->pad + size, sizeof(command->pad) - size);
-}
-
 static void check_result(struct thread *t, const struct view *view, const struct trial *batch,
 			 const struct twheel_command *command, const struct twheel_result *result)
 {
-	const struct twheel_call_row *row = row_of(command->call);
+	unsigned int call = _IOC_NR(command->cmd), size = _IOC_SIZE(command->cmd), known;
+	const struct twheel_call_row *row = row_of(call);
 	struct trial trial = *batch;
 	int error = -result->error;
+	union call_args args = {};
 
-	trial.call = command->call;
-	trial.args = command->pad;
-	trial.stride = sizeof(struct twheel_watch_spec);
-	trial.in_batch = true;
-	trial.longer = false;
-	if (!row || !row->batch) {
-		if (error != ENOTTY && error != EINVAL)
-			failed(t, "call %u of a batch: %s", command->call, strerror(error));
+	if (!row || !row->batch || (row->request ^ command->cmd) & ~IOCSIZE_MASK) {
+		if (error != ENOTTY)
+			failed(t, "call %x of a batch: %s", command->cmd, strerror(error));
 		return;
 	}
-	trial.tail = pad_is_used(command, row->request);
+	known = _IOC_SIZE(row->request);
+	memcpy(&args, command + 1, size < known ? size : known);
+	trial.call = call;
+	trial.args = &args;
+	trial.stride = sizeof(struct twheel_watch_spec);
+	trial.in_batch = true;
+	trial.shorter = size < row->min_size;
+	trial.longer = size > known;
+	trial.tail = trial.longer && not_zero((char *)(command + 1) + known, size - known);
 	trial.bad_spec = command->reserved;
-	count_step(command->call, !error);
-	if (trial.call == TWHEEL_CALL_ADD && error && error != EFAULT)
-		cookie_refused(command->add.cookie);
-	if (trial.call == TWHEEL_CALL_ADD && !error && result->value)
+	count_step(call, !error);
+	if (call == TWHEEL_CALL_ADD && error && error != EFAULT)
+		cookie_refused(args.add_args.cookie);
+	if (call == TWHEEL_CALL_ADD && !error && result->value)
 		remember_id(view, result->value);
-	if (!error && (must_fail(&trial) || (trial.call == TWHEEL_CALL_ADD && !result->value)))
+	if (!error && (must_fail(&trial) || (call == TWHEEL_CALL_ADD && !result->value)))
 		failed(t, "%s of a batch was not refused", row->name);
 	trial.odd = t->step->oddity % 4 == 1;
 	if (error && !may_fail(&trial, error))
@@ -365,7 +363,7 @@ void check_batch(struct thread *t, const struct view *view, const struct trial *
 	const char *commands = (void *)(unsigned long)args->commands;
 	const char *results = (void *)(unsigned long)args->results;
 	const struct twheel_batch_args *asked = trial->args;
-	struct twheel_command command;
+	const struct twheel_command *command;
 	struct twheel_result result;
 	__u32 i, wrong = 0;
 
@@ -378,16 +376,17 @@ void check_batch(struct thread *t, const struct view *view, const struct trial *
 	if (!results || trial->injected)
 		return;
 	for (i = 0; i < args->done; i++) {
-		if (commands + sizeof(command) > t->memory.in)
+		command = (const void *)commands;
+		if (commands >= t->memory.in ||
+		    commands + TWHEEL_COMMAND_SIZE(command->cmd) > t->memory.in)
 			break;
-		memcpy(&command, commands, sizeof(command));
 		memcpy(&result, results, sizeof(result));
 		if (result.reserved ||
 		    not_zero(results + sizeof(result), asked->result_size - sizeof(result)))
 			failed(t, "no zeroes after a result");
-		check_result(t, view, trial, &command, &result);
+		check_result(t, view, trial, command, &result);
 		wrong += !!result.error;
-		commands += asked->command_size;
+		commands += TWHEEL_COMMAND_SIZE(command->cmd);
 		results += asked->result_size;
 	}
 	if (i == args->done && wrong != args->failed)

@@ -7,39 +7,67 @@
 
 #include "fuzz.h"
 
-/* Build a command of a batch; its keys, if any, are at @keys. */
-static void build_command(struct thread *t, const struct view *view, __u64 keys,
-			  struct twheel_command *command)
-{
-	struct trial trial = { .in_batch = true, .plain = true };
+/* The longest command. */
+#define MAX_COMMAND	(TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD) + 32)
 
-	memset(command, 0, sizeof(*command));
-	command->call = TWHEEL_CALL_ADD;
+/* The size of the structure of a command, usually that of the call. */
+static size_t odd_size(struct thread *t, unsigned int call, size_t size, char *args)
+{
+	size_t longer;
+
+	if (!is_odd(t) || !one_in(t, 8))
+		return size;
+	if (one_in(t, 2))
+		return random_below(&t->detail, row_of(call)->min_size);
+	size = _IOC_SIZE(row_of(call)->request);
+	longer = size + 1 + random_below(&t->detail, 24);
+	args[size + random_below(&t->detail, longer - size)] = one_in(t, 2);
+	return longer;
+}
+
+/* Build a command of a batch; its keys, if any, are at @keys. Return: its size. */
+static size_t build_command(struct thread *t, const struct view *view, __u64 keys,
+			    struct twheel_command *command)
+{
+	struct trial trial = { .call = TWHEEL_CALL_ADD, .in_batch = true, .plain = true };
+	struct twheel_watch_args *watch = (void *)(command + 1);
+	struct twheel_add_args *add = (void *)(command + 1);
+	unsigned int call;
+	size_t size;
+
+	memset(command, 0, MAX_COMMAND);
 	if (one_in(t, 2)) {
 		do
-			command->call = random_below(&t->detail, ARRAY_SIZE(twheel_calls));
-		while (!twheel_calls[command->call].batch);
+			trial.call = random_below(&t->detail, ARRAY_SIZE(twheel_calls));
+		while (!twheel_calls[trial.call].batch);
 	}
-	trial.call = command->call;
-	build_args(t, view, &trial, command->pad);
-	if (command->call == TWHEEL_CALL_ADD && command->add.nr_keys)
-		command->add.keys = keys;
-	if (command->call == TWHEEL_CALL_WATCH)
-		command->watch.keys = keys;
+	call = trial.call;
+	size = _IOC_SIZE(row_of(call)->request);
+	build_args(t, view, &trial, command + 1);
+	if (call == TWHEEL_CALL_ADD && add->nr_keys)
+		add->keys = keys;
+	if (call == TWHEEL_CALL_WATCH)
+		watch->keys = keys;
 	if (is_odd(t) && one_in(t, 8))
-		build_odd(t, command->call, command->pad, sizeof(command->pad));
+		build_odd(t, call, command + 1, size);
+	if (call == TWHEEL_CALL_ADD) {
+		add->cookie = new_cookie(marks_of(add));
+		size = size_of_add(t, add);
+	}
+	size = odd_size(t, call, size, (char *)(command + 1));
+	command->cmd = _IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC, call, size);
+	/* The next command has to be found. */
 	if (is_odd(t) && one_in(t, 16)) {
-		command->call = draw_wide(t);
+		command->cmd = (draw_wide(t) & ~IOCSIZE_MASK) | size << _IOC_SIZESHIFT;
 		command->reserved = one_in(t, 2);
 	}
-	if (command->call == TWHEEL_CALL_ADD)
-		command->add.cookie = new_cookie(marks_of(&command->add));
+	return TWHEEL_COMMAND_SIZE(command->cmd);
 }
 
 /* Build a batch of calls made by build_call(). */
 void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	static __thread struct twheel_command commands[TWHEEL_MAX_BATCH + 1];
+	static __thread char commands[(TWHEEL_MAX_BATCH + 1) * MAX_COMMAND];
 	struct twheel_batch_args *args = buf;
 	struct twheel_watch_spec *keys = (void *)t->memory.out;
 	unsigned int i;
@@ -54,10 +82,8 @@ void build_batch(struct thread *t, const struct view *view, struct trial *trial,
 		make_distinct(keys, i);
 	}
 	for (i = 0; i < args->nr; i++)
-		build_command(t, view, address(keys), &commands[i]);
-	args->command_size = some_stride(t, args->nr, sizeof(commands[0]));
-	args->commands = address(lay_out(t, trial, commands, args->nr, sizeof(commands[0]),
-					 args->command_size));
+		args->size += build_command(t, view, address(keys), (void *)(commands + args->size));
+	args->commands = address(lay_out(t, trial, commands, 1, args->size, args->size));
 	if (!one_in(t, 6)) {
 		args->results = address(t->memory.results);
 		args->result_size = sizeof(struct twheel_result);
@@ -66,8 +92,8 @@ void build_batch(struct thread *t, const struct view *view, struct trial *trial,
 		/* The kernel must write zeroes after its part of a result. */
 		memset(t->memory.results, 0xa5, args->nr * args->result_size);
 	}
-	if (is_odd(t) && one_in(t, 4))
-		args->command_size = bad_stride(t, sizeof(commands[0]));
+	if (is_odd(t) && args->size && one_in(t, 4))
+		args->size = random_below(&t->detail, args->size);
 	if (is_odd(t) && args->results && one_in(t, 4))
 		args->result_size = bad_stride(t, sizeof(struct twheel_result));
 	if (trial->plain && place_of(t, trial) != PLACE_PLAIN) {

@@ -166,7 +166,10 @@ static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool s
 					   (sum && specs[i].need > 1 &&
 					    trial->call == TWHEEL_CALL_ADD);
 		}
-		specs[i].bit = t->step->oddity;
+		if (t->step->oddity % 16 == 15 && one_in(t, 32)) {
+			specs[i].bit = 1 + random_below(&t->detail, 64);
+			trial->bad_spec = true;
+		}
 	}
 	return address(lay_out(t, trial, specs, nr, sizeof(specs[0]), stride));
 }
@@ -412,7 +415,7 @@ static const unsigned int kept[TWHEEL_CALL_REMOVE + 1][2] = {
 				    offsetof(struct twheel_add_args, keys) },
 	[TWHEEL_CALL_WATCH]	= { offsetof(struct twheel_watch_args, keys) },
 	[TWHEEL_CALL_BATCH]	= { offsetof(struct twheel_batch_args, results),
-				    offsetof(struct twheel_batch_args, command_size) },
+				    offsetof(struct twheel_batch_args, size) },
 	[TWHEEL_CALL_INFO]	= { offsetof(struct twheel_info_args, entry),
 				    offsetof(struct twheel_info_args, keys) },
 };
@@ -457,6 +460,16 @@ bool is_odd(struct thread *t)
 	return t->step->oddity % 4 == 1;
 }
 
+/* The size of an add, or occasionally of one that ends before the last fields that are 0. */
+size_t size_of_add(struct thread *t, const struct twheel_add_args *args)
+{
+	size_t size = sizeof(*args);
+
+	while (size > row_of(TWHEEL_CALL_ADD)->min_size && !not_zero((char *)args + size - 8, 8))
+		size -= 8;
+	return one_in(t, 2) ? size : sizeof(*args);
+}
+
 /* Fill in @args. Return: its size. */
 size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args)
 {
@@ -470,5 +483,5 @@ size_t build_call(struct thread *t, const struct view *view, struct trial *trial
 		build_odd(t, trial->call, args, size);
 	if (trial->call == TWHEEL_CALL_ADD)
 		add->cookie = new_cookie(marks_of(add));
-	return size;
+	return trial->call == TWHEEL_CALL_ADD ? size_of_add(t, add) : size;
 }

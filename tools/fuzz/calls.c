@@ -22,8 +22,10 @@ static size_t odd_size(struct thread *t, struct trial *trial, size_t size, char 
 		return size;
 	if (one_in(t, 2)) {
 		trial->shorter = true;
-		return random_below(&t->detail, size);
+		return random_below(&t->detail, row_of(trial->call)->min_size);
 	}
+	/* What was left out is zero, and not unknown. */
+	size = _IOC_SIZE(row_of(trial->call)->request);
 	longer = size + 1 + random_below(&t->detail, one_in(t, 2) ? 64 : LONGEST - size);
 	trial->longer = true;
 	if (one_in(t, 2)) {

@@ -47,7 +47,7 @@
 /* The kinds of steps: the ioctls by their numbers, then all others. */
 enum kind {
 	KIND_WILD	= 0,	/* an ioctl with any number */
-	/* enum twheel_call */
+	/* enum twheel_call of twheel_calls.h */
 	KIND_OPEN	= 40,
 	KIND_OPEN_NAMED,
 	KIND_CLOSE,
@@ -324,6 +324,7 @@ __u32 some_stride(struct thread *t, unsigned int nr, size_t size);
 __u32 bad_stride(struct thread *t, size_t size);
 void *lay_out(struct thread *t, struct trial *trial, const void *from, unsigned int nr,
 	      size_t size, __u32 stride);
+size_t size_of_add(struct thread *t, const struct twheel_add_args *args);
 size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args);
 void build_args(struct thread *t, const struct view *view, struct trial *trial, void *buf);
 void build_odd(struct thread *t, unsigned int call, void *args, size_t size);

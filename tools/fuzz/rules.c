@@ -130,7 +130,6 @@ static bool bad_name(const char *name)
 static bool bad_batch(const struct twheel_batch_args *args)
 {
 	return !args->nr || args->nr > TWHEEL_MAX_BATCH ||
-	       wrong_stride(args->nr, args->command_size, sizeof(struct twheel_command)) ||
 	       wrong_stride(!!args->results, args->result_size, sizeof(struct twheel_result));
 }
 
@@ -259,7 +258,7 @@ static bool misreads_array(const struct trial *trial)
 	case TWHEEL_CALL_WATCH:
 		return args->watch_args.key_size != trial->stride;
 	case TWHEEL_CALL_BATCH:
-		return args->batch_args.command_size != trial->stride;
+		return args->batch_args.size != trial->stride;
 	default:
 		return false;
 	}

@@ -2,8 +2,8 @@
 /*
  * libtwheel: batches, which execute many commands in one system call. See twheel.h.
  *
- * A batch holds commands, their results and copies of their keys. A command stays in
- * the batch until the kernel has executed it, so that the caller can submit the batch
+ * A batch holds commands, one behind the other, their results and copies of their keys. A command
+ * stays in the batch until the kernel has executed it, so that the caller can submit the batch
  * again after any failure.
  */
 #include <errno.h>
@@ -16,6 +16,9 @@
 
 /* An empty block has space for the keys of any command. */
 #define KEYS_OF_BLOCK	(4 * TWHEEL_MAX_KEYS)
+
+/* The longest command. */
+#define MAX_COMMAND	TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD)
 
 struct key_block {
 	struct key_block *next;
@@ -34,7 +37,8 @@ struct twheel_batch {
 	__u64 index;		/* index of the first command in the batch */
 	twheel_batch_fn *fn;
 	void *context;
-	struct twheel_command *commands;
+	char *commands;
+	unsigned int used;	/* bytes of the commands */
 	struct twheel_result *results;
 	struct key_block *blocks;	/* keys of the commands */
 	struct key_block *block;	/* current block */
@@ -54,7 +58,7 @@ struct twheel_batch *twheel_batch_new(int fd, unsigned int size, unsigned int fl
 	batch->fd = fd;
 	batch->size = size;
 	batch->flags = flags;
-	batch->commands = calloc(size, sizeof(*batch->commands));
+	batch->commands = malloc(size * MAX_COMMAND);
 	batch->results = calloc(size, sizeof(*batch->results));
 	if (batch->commands && batch->results)
 		return batch;
@@ -158,29 +162,30 @@ static int copy_keys(struct twheel_batch *batch, __u64 *keys, unsigned int nr, _
 	return 0;
 }
 
-/* Reports the results of the first @nr commands. */
+/*
+ * Reports the results of the first @nr commands, and removes them. The keys of the others stay in
+ * place.
+ */
 static void report(struct twheel_batch *batch, unsigned int nr)
 {
+	const char *at = batch->commands;
 	unsigned int i;
 
 	batch->reporting = true;
 	for (i = 0; i < nr; i++) {
+		const struct twheel_command *command = (const void *)at;
+
 		if (batch->results[i].error)
 			batch->failed++;
 		if (batch->fn)
-			batch->fn(batch->context, batch->index + i, &batch->commands[i],
-				  &batch->results[i]);
+			batch->fn(batch->context, batch->index + i, command, &batch->results[i]);
+		at += TWHEEL_COMMAND_SIZE(command->cmd);
 	}
 	batch->reporting = false;
-}
-
-/* Removes the first @nr commands. The keys of the others stay in place. */
-static void drop(struct twheel_batch *batch, unsigned int nr)
-{
 	batch->index += nr;
 	batch->nr -= nr;
-	memmove(batch->commands, batch->commands + nr,
-		batch->nr * sizeof(*batch->commands));
+	batch->used -= at - batch->commands;
+	memmove(batch->commands, at, batch->used);
 	if (!batch->nr)
 		forget_keys(batch);
 }
@@ -193,18 +198,17 @@ static void skip_all(struct twheel_batch *batch)
 	for (i = 0; i < batch->nr; i++)
 		batch->results[i] = (struct twheel_result) { .error = -ECANCELED };
 	report(batch, batch->nr);
-	drop(batch, batch->nr);
 }
 
-int twheel_execute(int fd, const struct twheel_command *commands, struct twheel_result *results,
-		   unsigned int nr, unsigned int flags)
+int twheel_execute(int fd, const struct twheel_command *commands, unsigned int size,
+		   struct twheel_result *results, unsigned int nr, unsigned int flags)
 {
 	struct twheel_batch_args args = {
 		.commands = (uintptr_t)commands,
 		.results = (uintptr_t)results,
 		.nr = nr,
+		.size = size,
 		.flags = flags,
-		.command_size = sizeof(*commands),
 		.result_size = sizeof(*results),
 	};
 
@@ -222,13 +226,12 @@ int twheel_execute(int fd, const struct twheel_command *commands, struct twheel_
 static int execute(struct twheel_batch *batch)
 {
 	unsigned int failed = batch->failed;
-	int done = twheel_execute(batch->fd, batch->commands, batch->results, batch->nr,
-				  batch->flags);
+	int done = twheel_execute(batch->fd, (const void *)batch->commands, batch->used,
+				  batch->results, batch->nr, batch->flags);
 
 	if (done < 0)
 		return -1;
 	report(batch, done);
-	drop(batch, done);
 	if (batch->failed > failed && batch->flags & TWHEEL_BATCH_STOP)
 		batch->stopped = true;
 	return 0;
@@ -255,118 +258,90 @@ int twheel_batch_submit(struct twheel_batch *batch)
 	return failed;
 }
 
-/*
- * Returns a cleared command at the end of the batch, or NULL. A full batch is
- * submitted first. The caller adds the command by incrementing nr.
- */
-static struct twheel_command *next_command(struct twheel_batch *batch, enum twheel_call call)
+/* Returns space for a command at the end of the batch, or NULL. A full batch is submitted first. */
+static void *next_command(struct twheel_batch *batch)
 {
-	struct twheel_command *command;
-
 	if (refuse_while_reporting(batch))
 		return NULL;
 	if (batch->nr == batch->size && flush(batch))
 		return NULL;
-	command = &batch->commands[batch->nr];
-	memset(command, 0, sizeof(*command));
-	command->call = call;
-	return command;
+	return batch->commands + batch->used;
+}
+
+/* Puts a command with the structure @args into the batch. */
+static int put(struct twheel_batch *batch, unsigned int cmd, const void *args)
+{
+	struct twheel_command *command = next_command(batch);
+
+	if (!command)
+		return -1;
+	command->cmd = cmd;
+	command->reserved = 0;
+	memcpy(command + 1, args, _IOC_SIZE(cmd));
+	batch->used += TWHEEL_COMMAND_SIZE(cmd);
+	batch->nr++;
+	return 0;
 }
 
 int twheel_batch_add(struct twheel_batch *batch, const struct twheel_add_args *args)
 {
-	struct twheel_command *command = next_command(batch, TWHEEL_CALL_ADD);
+	struct twheel_add_args copy = *args;
 
-	if (!command)
+	/* First, since it may submit the batch, which forgets the keys. */
+	if (!next_command(batch) || copy_keys(batch, &copy.keys, copy.nr_keys, &copy.key_size))
 		return -1;
-	command->add = *args;
-	if (copy_keys(batch, &command->add.keys, args->nr_keys, &command->add.key_size))
-		return -1;
-	batch->nr++;
-	return 0;
+	return put(batch, twheel_add_cmd(&copy), &copy);
 }
 
 int twheel_batch_watch(struct twheel_batch *batch, uint64_t id,
 		       const struct twheel_watch_spec *specs, unsigned int nr)
 {
-	struct twheel_command *command = next_command(batch, TWHEEL_CALL_WATCH);
+	struct twheel_watch_args args = { .id = id, .keys = (uintptr_t)specs, .nr_keys = nr };
 
-	if (!command)
+	if (!next_command(batch) || copy_keys(batch, &args.keys, nr, &args.key_size))
 		return -1;
-	command->watch.id = id;
-	command->watch.keys = (uintptr_t)specs;
-	command->watch.nr_keys = nr;
-	if (copy_keys(batch, &command->watch.keys, nr, &command->watch.key_size))
-		return -1;
-	batch->nr++;
-	return 0;
-}
-
-static int put(struct twheel_batch *batch, const struct twheel_command *command)
-{
-	struct twheel_command *to = next_command(batch, command->call);
-
-	if (!to)
-		return -1;
-	*to = *command;
-	batch->nr++;
-	return 0;
+	return put(batch, TWHEEL_IOC_WATCH, &args);
 }
 
 int twheel_batch_cancel(struct twheel_batch *batch, uint64_t id)
 {
-	struct twheel_command command = { .call = TWHEEL_CALL_CANCEL, .cancel.id = id };
+	struct twheel_cancel_args args = { .id = id };
 
-	return put(batch, &command);
+	return put(batch, TWHEEL_IOC_CANCEL, &args);
 }
 
 int twheel_batch_complete(struct twheel_batch *batch, uint64_t id, uint64_t value)
 {
-	struct twheel_command command = {
-		.call = TWHEEL_CALL_COMPLETE,
-		.complete = { .id = id, .value = value },
-	};
+	struct twheel_complete_args args = { .id = id, .value = value };
 
-	return put(batch, &command);
+	return put(batch, TWHEEL_IOC_COMPLETE, &args);
 }
 
 int twheel_batch_complete_error(struct twheel_batch *batch, uint64_t id, int error)
 {
-	struct twheel_command command = {
-		.call = TWHEEL_CALL_COMPLETE,
-		.complete = { .id = id, .error = error },
-	};
+	struct twheel_complete_args args = { .id = id, .error = error };
 
-	return put(batch, &command);
+	return put(batch, TWHEEL_IOC_COMPLETE, &args);
 }
 
 int twheel_batch_rearm(struct twheel_batch *batch, uint64_t id, uint64_t deadline,
 		       unsigned int flags)
 {
-	struct twheel_rearm_args args = {
-		.id = id,
-		.deadline = deadline,
-		.flags = flags,
-	};
+	struct twheel_rearm_args args = { .id = id, .deadline = deadline, .flags = flags };
 
 	return twheel_batch_rearm_with(batch, &args);
 }
 
 int twheel_batch_rearm_with(struct twheel_batch *batch, const struct twheel_rearm_args *args)
 {
-	struct twheel_command command = { .call = TWHEEL_CALL_REARM, .rearm = *args };
-
-	return put(batch, &command);
+	return put(batch, TWHEEL_IOC_REARM, args);
 }
 
 int twheel_batch_unwatch(struct twheel_batch *batch, uint64_t id, struct twheel_key key)
 {
-	struct twheel_command command = {
-		.call = TWHEEL_CALL_UNWATCH,
-		.unwatch = { .id = id, .key = key },
-	};
+	struct twheel_unwatch_args args = { .id = id, .key = key };
 
-	return put(batch, &command);
+	return put(batch, TWHEEL_IOC_UNWATCH, &args);
 }
 
 int twheel_batch_signal(struct twheel_batch *batch, struct twheel_key key, uint64_t value)
@@ -378,14 +353,12 @@ int twheel_batch_signal(struct twheel_batch *batch, struct twheel_key key, uint6
 
 int twheel_batch_signal_with(struct twheel_batch *batch, const struct twheel_signal_args *args)
 {
-	struct twheel_command command = { .call = TWHEEL_CALL_SIGNAL, .signal = *args };
-
-	return put(batch, &command);
+	return put(batch, TWHEEL_IOC_SIGNAL, args);
 }
 
 int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key)
 {
-	struct twheel_command command = { .call = TWHEEL_CALL_CANCEL_KEY, .cancel_key.key = key };
+	struct twheel_cancel_key_args args = { .key = key };
 
-	return put(batch, &command);
+	return put(batch, TWHEEL_IOC_CANCEL_KEY, &args);
 }

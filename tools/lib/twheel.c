@@ -27,13 +27,25 @@ static void set_count(unsigned int *to, unsigned int count)
 		*to = count;
 }
 
+unsigned int twheel_add_cmd(const struct twheel_add_args *args)
+{
+	unsigned int size = sizeof(*args);
+
+	if (!(args->threshold | args->slack | args->period | args->runs | args->queue |
+	      args->reserved))
+		size = args->nr_keys || args->keys || args->key_size || args->condition ||
+		       args->quorum ? offsetof(struct twheel_add_args, threshold) :
+		       offsetof(struct twheel_add_args, keys);
+	return _IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC, _IOC_NR(TWHEEL_IOC_ADD), size);
+}
+
 int twheel_add(int fd, struct twheel_add_args *args)
 {
 	struct twheel_add_args copy = *args;
 
 	copy.keys = args->nr_keys ? args->keys : 0;
 	copy.key_size = args->nr_keys ? sizeof(struct twheel_watch_spec) : 0;
-	if (ioctl(fd, TWHEEL_IOC_ADD, &copy))
+	if (ioctl(fd, twheel_add_cmd(&copy), &copy))
 		return -1;
 	args->id = copy.id;
 	return 0;

@@ -150,6 +150,14 @@ int twheel_query(int fd, struct twheel_query_args *args);
 int twheel_add(int fd, struct twheel_add_args *args);
 
 /**
+ * twheel_add_cmd() - ioctl number of an add, for a command of a batch or of io_uring
+ * @args: the operation
+ *
+ * Return: TWHEEL_IOC_ADD with the size of a structure that ends before the last fields that are 0.
+ */
+unsigned int twheel_add_cmd(const struct twheel_add_args *args);
+
+/**
  * twheel_cancel() - cancel an operation
  * @fd: the purgatory
  * @id: the operation
@@ -439,9 +447,10 @@ int twheel_batch_signal_with(struct twheel_batch *batch,
 int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
 
 /**
- * twheel_execute() - execute an array of commands in one system call
+ * twheel_execute() - execute commands in one system call
  * @fd: the purgatory
  * @commands: the commands, with the sizes and addresses of their arrays
+ * @size: their size in bytes; that of a command is TWHEEL_COMMAND_SIZE(cmd)
  * @results: filled with the results of the executed commands
  * @nr: number of commands, 1 to TWHEEL_MAX_BATCH
  * @flags: 0 or TWHEEL_BATCH_STOP
@@ -451,7 +460,7 @@ int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
  * Return: the number of executed commands, which are the first ones: at least one, and
  * fewer than @nr after a failure with TWHEEL_BATCH_STOP; or -1.
  */
-int twheel_execute(int fd, const struct twheel_command *commands,
+int twheel_execute(int fd, const struct twheel_command *commands, unsigned int size,
 		   struct twheel_result *results, unsigned int nr, unsigned int flags);
 
 /*

@@ -250,18 +250,21 @@ static void undo_device_batch(void)
 /* A batch stops at the failed command; the commands before it have been executed. */
 static int do_device_batch(void)
 {
-	struct twheel_command commands[9] = {};
+	struct {
+		struct twheel_command head;
+		struct twheel_add_args add;
+	} commands[9] = {};
 	struct twheel_result results[9];
 	struct twheel_batch_args args = {
 		.commands = (uintptr_t)commands, .results = (uintptr_t)results,
 		.nr = ARRAY_SIZE(commands), .flags = TWHEEL_BATCH_STOP,
-		.command_size = sizeof(commands[0]), .result_size = sizeof(results[0]),
+		.size = sizeof(commands), .result_size = sizeof(results[0]),
 	};
 	unsigned int i;
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		commands[i].call = TWHEEL_CALL_ADD;
+		commands[i].head.cmd = TWHEEL_IOC_ADD;
 		commands[i].add = program_add_args(HOUR, specs, i);
 	}
 	err = rig_ioctl(file, TWHEEL_IOC_BATCH, &args);

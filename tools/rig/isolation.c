@@ -58,15 +58,18 @@ static struct user_namespace container = { .parent = &init_user_ns, .owner = KUI
 /* Add operations as @user, with TWHEEL_ADD_CANCEL_ON_SET or 0 in @flags. */
 static void add(struct file *file, uid_t user, u32 flags, u64 deadline, unsigned int nr)
 {
-	static struct twheel_command commands[BATCH];
+	static struct {
+		struct twheel_command head;
+		struct twheel_add_args add;
+	} commands[BATCH];
 	struct twheel_batch_args args = {
-		.commands = (uintptr_t)commands, .command_size = sizeof(commands[0]),
+		.commands = (uintptr_t)commands, .size = sizeof(commands),
 	};
 	unsigned int i;
 
 	rig_uid = user;
 	for (i = 0; i < BATCH; i++) {
-		commands[i].call = TWHEEL_CALL_ADD;
+		commands[i].head.cmd = TWHEEL_IOC_ADD;
 		commands[i].add = (struct twheel_add_args) {
 			.flags = TWHEEL_ADD_ABSTIME | flags, .deadline = deadline,
 			.clock = flags ? CLOCK_REALTIME : CLOCK_MONOTONIC,

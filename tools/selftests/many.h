@@ -22,16 +22,18 @@ static inline bool pin_to(int cpu)
 /* Add @nr identical operations in batches. Return: true if all were added. */
 static inline bool add_many(int fd, const struct twheel_add_args *args, unsigned int nr)
 {
-	static struct twheel_command commands[TWHEEL_MAX_BATCH];
+	static struct {
+		struct twheel_command head;
+		struct twheel_add_args add;
+	} commands[TWHEEL_MAX_BATCH];
 	struct twheel_batch_args batch = {
 		.commands = address(commands),
-		.command_size = sizeof(commands[0]),
+		.size = sizeof(commands),
 	};
 	unsigned int i;
 
-	memset(commands, 0, sizeof(commands));
 	for (i = 0; i < TWHEEL_MAX_BATCH; i++) {
-		commands[i].call = TWHEEL_CALL_ADD;
+		commands[i].head.cmd = TWHEEL_IOC_ADD;
 		commands[i].add = *args;
 	}
 	while (nr) {

@@ -20,7 +20,7 @@ struct good {
 	TWHEEL_ARGS
 	struct twheel_watch_spec spec[2];
 	struct twheel_pending entry[2];
-	struct twheel_command command[2];
+	__u64 space[32];	/* commands of a batch */
 	struct twheel_result result[2];
 };
 
@@ -54,21 +54,19 @@ static inline void good_op_args(struct good *good, __u64 id)
 /* @id is an operation that watches the keys 1 and 2. */
 static inline void good_args(struct good *good, __u64 id)
 {
-	unsigned int i;
+	struct twheel_signal_args *signal;
 
 	memset(good, 0, sizeof(*good));
 	good->spec[0] = spec_of(11, 1);
 	good->spec[1] = spec_of(12, 1);
 	good_op_args(good, id);
-	for (i = 0; i < 2; i++) {
-		good->command[i].call = TWHEEL_CALL_SIGNAL;
-		good->command[i].signal.key = key_of(11);
+	good->batch_args.commands = address(good->space);
+	while (good->batch_args.nr < 2) {
+		signal = put_command(&good->batch_args, TWHEEL_IOC_SIGNAL);
+		signal->key = key_of(11);
 	}
-	good->batch_args.commands = address(good->command);
-	good->batch_args.command_size = sizeof(good->command[0]);
 	good->batch_args.results = address(good->result);
 	good->batch_args.result_size = sizeof(good->result[0]);
-	good->batch_args.nr = 2;
 	good->list_args.entries = address(good->entry);
 	good->list_args.max_entries = 2;
 	good->list_args.entry_size = sizeof(good->entry[0]);
@@ -102,10 +100,10 @@ static inline void *args_of(struct good *good, const struct twheel_call_row *one
 /* Make a call as the only command of a batch. Return: the errno of the command. */
 static inline int call_in_a_batch(int fd, const struct twheel_call_row *one, struct good *good)
 {
-	memset(good->command, 0, sizeof(good->command));
-	good->command[0].call = _IOC_NR(one->request);
-	memcpy(good->command[0].pad, args_of(good, one), _IOC_SIZE(one->request));
-	good->batch_args.nr = 1;
+	good->batch_args.nr = 0;
+	good->batch_args.size = 0;
+	memcpy(put_command(&good->batch_args, one->request), args_of(good, one),
+	       _IOC_SIZE(one->request));
 	return call(fd, TWHEEL_IOC_BATCH, &good->batch_args) ?: -good->result[0].error;
 }
 
@@ -145,7 +143,7 @@ struct one_array {
 	bool output;
 };
 
-#define NR_ARRAYS	7
+#define NR_ARRAYS	6
 
 static inline struct one_array nth_array(struct good *g, unsigned int nr)
 {
@@ -154,8 +152,6 @@ static inline struct one_array nth_array(struct good *g, unsigned int nr)
 		  &g->add_args.key_size, 24, true, false },
 		{ &twheel_calls[TWHEEL_CALL_WATCH], &g->watch_args.keys, &g->watch_args.nr_keys,
 		  &g->watch_args.key_size, 24, true, false },
-		{ &twheel_calls[TWHEEL_CALL_BATCH], &g->batch_args.commands, &g->batch_args.nr,
-		  &g->batch_args.command_size, 128, true, false },
 		{ &twheel_calls[TWHEEL_CALL_BATCH], &g->batch_args.results, NULL,
 		  &g->batch_args.result_size, 16, false, true },
 		{ &twheel_calls[TWHEEL_CALL_INFO], &g->info_args.entry, NULL,

@@ -430,6 +430,19 @@ do {									\
 	EXPECT_EQ(_value, __event.value);				\
 } while (0)
 
+/* Append a command to a batch, whose memory is set. Return: its structure, zeroed. */
+static inline void *put_command(struct twheel_batch_args *args, __u32 cmd)
+{
+	struct twheel_command *command;
+
+	command = (void *)((char *)(unsigned long)args->commands + args->size);
+	memset(command, 0, TWHEEL_COMMAND_SIZE(cmd));
+	command->cmd = cmd;
+	args->size += TWHEEL_COMMAND_SIZE(cmd);
+	args->nr++;
+	return command + 1;
+}
+
 /* The events that poll() reports for a descriptor. */
 static inline short poll_now(int fd)
 {

@@ -12,7 +12,7 @@
 FIXTURE(batch) {
 	int fd;
 	struct twheel_batch_args args;
-	struct twheel_command *commands;
+	char *commands;
 	struct twheel_result *results;
 };
 
@@ -20,13 +20,12 @@ FIXTURE_SETUP(batch)
 {
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
-	self->commands = calloc(MOST, sizeof(*self->commands));
+	self->commands = malloc(MOST * TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD));
 	self->results = malloc(MOST * sizeof(*self->results));
 	ASSERT_TRUE(self->commands && self->results);
 	memset(self->results, 0xa5, MOST * sizeof(*self->results));
 	self->args = (struct twheel_batch_args) {
 		.commands = address(self->commands),
-		.command_size = sizeof(struct twheel_command),
 		.results = address(self->results),
 		.result_size = sizeof(struct twheel_result),
 	};
@@ -39,20 +38,9 @@ FIXTURE_TEARDOWN(batch)
 	close(self->fd);
 }
 
-/* Append a command to a batch and set its call. */
-static struct twheel_command *put(struct twheel_batch_args *args, __u32 nr)
-{
-	struct twheel_command *commands = (void *)(unsigned long)args->commands;
-	struct twheel_command *next = &commands[args->nr++];
-
-	memset(next, 0, sizeof(*next));
-	next->call = nr;
-	return next;
-}
-
 static void put_add(struct twheel_batch_args *args, const struct twheel_watch_spec *spec)
 {
-	struct twheel_add_args *add = &put(args, TWHEEL_CALL_ADD)->add;
+	struct twheel_add_args *add = put_command(args, TWHEEL_IOC_ADD);
 
 	add->deadline = HOUR;
 	if (spec) {
@@ -65,7 +53,7 @@ static void put_add(struct twheel_batch_args *args, const struct twheel_watch_sp
 
 static void put_signal(struct twheel_batch_args *args, __u64 name, __u64 value)
 {
-	struct twheel_signal_args *signal = &put(args, TWHEEL_CALL_SIGNAL)->signal;
+	struct twheel_signal_args *signal = put_command(args, TWHEEL_IOC_SIGNAL);
 
 	signal->key = key_of(name);
 	signal->value = value;
@@ -73,7 +61,15 @@ static void put_signal(struct twheel_batch_args *args, __u64 name, __u64 value)
 
 static void put_cancel(struct twheel_batch_args *args, __u64 id)
 {
-	put(args, TWHEEL_CALL_CANCEL)->cancel.id = id;
+	struct twheel_cancel_args *cancel = put_command(args, TWHEEL_IOC_CANCEL);
+
+	cancel->id = id;
+}
+
+static void clear(struct twheel_batch_args *args)
+{
+	args->nr = 0;
+	args->size = 0;
 }
 
 static int submit(int fd, struct twheel_batch_args *args)
@@ -118,36 +114,42 @@ TEST_F(batch, commands_are_executed_in_order)
 TEST_F(batch, every_call_is_executed)
 {
 	struct twheel_watch_spec more = spec_of(9, 1);
-	struct twheel_command *command;
+	struct twheel_cancel_key_args *cancel_key;
+	struct twheel_complete_args *complete;
+	struct twheel_unwatch_args *unwatch;
+	struct twheel_rearm_args *rearm;
+	struct twheel_watch_args *watch;
+	struct twheel_add_args *add;
 	__u64 ids[4];
 	int i;
 
 	for (i = 0; i < 4; i++)
 		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 	put_cancel(&self->args, ids[0]);
-	command = put(&self->args, TWHEEL_CALL_COMPLETE);
-	command->complete.id = ids[1];
-	command->complete.error = -EIO;
-	command = put(&self->args, TWHEEL_CALL_REARM);
-	command->rearm.id = ids[2];
-	command->rearm.deadline = HOUR;
-	command = put(&self->args, TWHEEL_CALL_WATCH);
-	command->watch.id = ids[2];
-	command->watch.nr_keys = 1;
-	command->watch.key_size = sizeof(struct twheel_watch_spec);
-	command->watch.keys = address(&more);
-	command = put(&self->args, TWHEEL_CALL_UNWATCH);
-	command->unwatch.id = ids[2];
-	command->unwatch.key = key_of(1);
+	complete = put_command(&self->args, TWHEEL_IOC_COMPLETE);
+	complete->id = ids[1];
+	complete->error = -EIO;
+	rearm = put_command(&self->args, TWHEEL_IOC_REARM);
+	rearm->id = ids[2];
+	rearm->deadline = HOUR;
+	watch = put_command(&self->args, TWHEEL_IOC_WATCH);
+	watch->id = ids[2];
+	watch->nr_keys = 1;
+	watch->key_size = sizeof(struct twheel_watch_spec);
+	watch->keys = address(&more);
+	unwatch = put_command(&self->args, TWHEEL_IOC_UNWATCH);
+	unwatch->id = ids[2];
+	unwatch->key = key_of(1);
 	put_signal(&self->args, 1, 11);
 	put_signal(&self->args, 9, 99);
-	put(&self->args, TWHEEL_CALL_CANCEL_KEY)->cancel_key.key = key_of(2);
-	put_add(&self->args, NULL);
+	cancel_key = put_command(&self->args, TWHEEL_IOC_CANCEL_KEY);
+	cancel_key->key = key_of(2);
+	add = put_command(&self->args, TWHEEL_IOC_ADD);
+	add->deadline = HOUR;
 	/* Output fields are ignored: a batch writes only to its results. */
-	self->commands[2].rearm.moved = 7;
-	self->commands[5].signal.completed = 7;
-	self->commands[7].cancel_key.cancelled = 7;
-	self->commands[8].add.id = 7;
+	rearm->moved = 7;
+	cancel_key->cancelled = 7;
+	add->id = 7;
 
 	ids[3] = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
 	ASSERT_EQ(0, submit(self->fd, &self->args));
@@ -163,7 +165,7 @@ TEST_F(batch, every_call_is_executed)
 	EXPECT_RESULT(7, 1, 0);
 	EXPECT_NE(0, self->results[8].value);
 	EXPECT_NE(7, self->results[8].value);
-	EXPECT_EQ(7, self->commands[8].add.id);
+	EXPECT_EQ(7, add->id);
 	EXPECT_EQ(1, query(self->fd).pending);
 	EXPECT_EQ(5, query(self->fd).unread);
 }
@@ -186,7 +188,7 @@ TEST_F(batch, failure_does_not_affect_other_commands)
 	EXPECT_EQ(2, query(self->fd).pending);
 
 	/* A batch succeeds even if all its commands fail. */
-	self->args.nr = 0;
+	clear(&self->args);
 	put_cancel(&self->args, ~0ULL);
 	ASSERT_EQ(0, submit(self->fd, &self->args));
 	EXPECT_EQ(1, self->args.failed);
@@ -229,7 +231,7 @@ TEST_F(batch, largest_batch_is_executed)
 	ASSERT_EQ(0, submit(self->fd, &self->args));
 	EXPECT_EQ(MOST, self->args.done);
 	EXPECT_EQ(MOST, query(self->fd).pending);
-	self->args.nr = 0;
+	clear(&self->args);
 	for (i = 0; i < MOST; i++)
 		put_cancel(&self->args, self->results[i].value);
 	ASSERT_EQ(0, submit(self->fd, &self->args));
@@ -239,16 +241,24 @@ TEST_F(batch, largest_batch_is_executed)
 	EXPECT_NO_EVENT(self->fd);
 }
 
+static __u32 resized(__u32 cmd, unsigned int size)
+{
+	return _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd), _IOC_NR(cmd), size);
+}
+
 TEST_F(batch, unknown_calls_are_refused)
 {
-	__u32 nr;
+	__u32 cmd, nr;
 
 	for (nr = 0; nr < 256; nr++) {
+		cmd = _IOWR(TWHEEL_IOC_MAGIC, nr, struct twheel_signal_args);
+		clear(&self->args);
+		/* Calls that are not in batches, no calls, and wrong directions and magic numbers. */
 		if (nr < ARRAY_SIZE(twheel_calls) && twheel_calls[nr].batch)
-			continue;
-		self->args.nr = 0;
-		put(&self->args, nr);
-		put(&self->args, nr << 24 | 1U << 31);
+			put_command(&self->args, cmd ^ _IOR(0, 0, struct twheel_command));
+		else
+			put_command(&self->args, cmd);
+		put_command(&self->args, cmd ^ 1 << 8);
 		put_add(&self->args, NULL);
 		ASSERT_EQ(0, submit(self->fd, &self->args));
 		EXPECT_EQ(3, self->args.done);
@@ -260,47 +270,104 @@ TEST_F(batch, unknown_calls_are_refused)
 	EXPECT_EQ(query(self->fd).added, query(self->fd).pending);
 }
 
-TEST_F(batch, bytes_after_the_structure_must_be_zero)
+/* The commands of each size of the structure, and a command behind it. */
+TEST_F(batch, structures_of_other_versions)
 {
-	struct twheel_command *command;
-	size_t at;
-	__u32 nr;
+	const struct twheel_call_row *one;
+	unsigned int size, known;
+	char *args;
 
-	for (nr = 0; nr < ARRAY_SIZE(twheel_calls); nr++) {
-		if (!twheel_calls[nr].batch)
+	for (one = twheel_calls; one < twheel_calls + ARRAY_SIZE(twheel_calls); one++) {
+		if (!one->batch)
 			continue;
-		for (at = _IOC_SIZE(twheel_calls[nr].request); at < sizeof(command->pad); at++) {
-			self->args.nr = 0;
-			command = put(&self->args, nr);
-			((char *)command->pad)[at] = 1;
+		known = _IOC_SIZE(one->request);
+		for (size = 0; size < known + 12; size++) {
+			clear(&self->args);
+			args = put_command(&self->args, resized(one->request, size));
+			if (size > known)
+				args[size - 1] = 1;
+			put_cancel(&self->args, ~0ULL);
 			ASSERT_EQ(0, submit(self->fd, &self->args));
-			EXPECT_EQ(1, self->args.failed);
-			EXPECT_RESULT(0, 0, -E2BIG);
+			EXPECT_EQ(2, self->args.done);
+			EXPECT_RESULT(1, 0, -ENOENT);
+			if (size < one->min_size)
+				EXPECT_RESULT(0, 0, -EINVAL);
+			else if (size > known)
+				EXPECT_RESULT(0, 0, -E2BIG);
 		}
-		self->args.nr = 0;
-		put(&self->args, nr)->reserved = 1;
+		/* The longest one that a batch may have, and a longer one. */
+		for (size = 500; size < 4000; size += 3000) {
+			clear(&self->args);
+			put_command(&self->args, resized(one->request, size));
+			put_cancel(&self->args, ~0ULL);
+			ASSERT_EQ(0, submit(self->fd, &self->args));
+			EXPECT_EQ(2, self->args.done);
+			EXPECT_EQ(size > 500, self->results[0].error == -E2BIG);
+			EXPECT_RESULT(1, 0, -ENOENT);
+		}
+		clear(&self->args);
+		put_command(&self->args, one->request);
+		((struct twheel_command *)self->commands)->reserved = 1;
 		ASSERT_EQ(0, submit(self->fd, &self->args));
 		EXPECT_RESULT(0, 0, -EINVAL);
 	}
-	EXPECT_EQ(0, query(self->fd).added);
+}
+
+/* Fields that are missing are zero. */
+TEST_F(batch, short_add)
+{
+	struct twheel_add_args *add;
+	unsigned int i, nr = 50;
+
+	for (i = 0; i < nr; i++) {
+		add = put_command(&self->args, resized(TWHEEL_IOC_ADD, 32 + i % 3 * 24));
+		add->deadline = HOUR;
+		add->cookie = i;
+	}
+	memset(self->commands + self->args.size, 0xff, 128);
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(nr, self->args.done);
+	EXPECT_EQ(0, self->args.failed);
+	EXPECT_EQ(nr, query(self->fd).own);
 }
 
 TEST_F(batch, batch_ends_at_an_unreadable_command)
 {
-	struct twheel_command *edge = (void *)cliff();
+	const unsigned int size = TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD);
 	unsigned int good;
 
 	for (good = 1; good < 30; good++) {
 		__u64 before = query(self->fd).added;
 
-		self->args.nr = 0;
-		self->args.commands = address(edge - good);
+		clear(&self->args);
+		self->args.commands = address(cliff() - good * size);
 		while (self->args.nr < good)
 			put_add(&self->args, NULL);
 		self->args.nr = 30;
+		self->args.size = 30 * size;
 		ASSERT_EQ(0, submit(self->fd, &self->args));
 		EXPECT_EQ(good, self->args.done);
 		EXPECT_EQ(0, self->args.failed);
+		EXPECT_EQ(before + good, query(self->fd).added);
+	}
+}
+
+/* The last command is not complete. */
+TEST_F(batch, batch_ends_at_its_size)
+{
+	unsigned int nr = 30, all, cut;
+
+	for (all = 0; all < nr; all++)
+		put_add(&self->args, NULL);
+	all = self->args.size;
+	for (cut = 1; cut < all; cut += 13) {
+		__u64 before = query(self->fd).added;
+		unsigned int good = (all - cut) / (all / nr);
+
+		self->args.size = all - cut;
+		EXPECT_EQ(good ? 0 : EINVAL, submit(self->fd, &self->args));
+		if (good)
+			EXPECT_EQ(good, self->args.done);
 		EXPECT_EQ(before + good, query(self->fd).added);
 	}
 }
@@ -321,20 +388,20 @@ TEST_F(batch, unwritable_result_ends_the_batch)
 		EXPECT_EQ(EFAULT, submit(self->fd, &self->args));
 		added = query(self->fd).added - before;
 		EXPECT_LT(nr_writable, added);
-		EXPECT_GE(nr_writable + 8, added);
+		EXPECT_GE(nr_writable + 1024 / TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD), added);
 	}
 }
 
 TEST_F(batch, commands_are_only_read)
 {
 	long page = sysconf(_SC_PAGESIZE);
-	struct twheel_command *commands = (void *)(cliff() - page);
+	char *commands = cliff() - page;
 
 	self->args.commands = address(commands);
 	put_add(&self->args, NULL);
 	put_signal(&self->args, 1, 1);
-	put(&self->args, TWHEEL_CALL_REARM);
-	put(&self->args, TWHEEL_CALL_CANCEL_KEY);
+	put_command(&self->args, TWHEEL_IOC_REARM);
+	put_command(&self->args, TWHEEL_IOC_CANCEL_KEY);
 	ASSERT_EQ(0, mprotect(commands, page, PROT_READ));
 	ASSERT_EQ(0, submit(self->fd, &self->args));
 	EXPECT_EQ(4, self->args.done);

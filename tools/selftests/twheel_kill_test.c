@@ -105,17 +105,13 @@ static bool add_watchers(int fd, unsigned int nr)
 /* A batch with enough signals to be a long call. */
 static int signal_in_a_batch(int fd)
 {
-	struct twheel_command commands[BATCHED] = { 0 };
-	struct twheel_batch_args args = {
-		.commands = address(commands),
-		.command_size = sizeof(commands[0]),
-		.nr = ARRAY_SIZE(commands),
-	};
-	unsigned int i;
+	static __u64 space[BATCHED * TWHEEL_COMMAND_SIZE(TWHEEL_IOC_SIGNAL) / sizeof(__u64)];
+	struct twheel_batch_args args = { .commands = address(space) };
+	struct twheel_signal_args *signal;
 
-	for (i = 0; i < ARRAY_SIZE(commands); i++) {
-		commands[i].call = TWHEEL_CALL_SIGNAL;
-		commands[i].signal.key = key_of(1);
+	while (args.nr < BATCHED) {
+		signal = put_command(&args, TWHEEL_IOC_SIGNAL);
+		signal->key = key_of(1);
 	}
 	return call(fd, TWHEEL_IOC_BATCH, &args) || args.failed ? -1 : 0;
 }

@@ -152,21 +152,19 @@ TEST_F(quota, limit_on_operations_of_a_user)
 
 TEST_F(quota, batch_is_refused_at_the_limit)
 {
-	struct twheel_command commands[MOST] = { 0 };
+	__u64 space[MOST * TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD) / sizeof(__u64)];
 	struct twheel_result results[MOST];
 	struct twheel_batch_args args = {
-		.commands = address(commands),
-		.command_size = sizeof(struct twheel_command),
+		.commands = address(space),
 		.results = address(results),
 		.result_size = sizeof(struct twheel_result),
-		.nr = MOST,
 	};
-	unsigned int i;
+	struct twheel_add_args *add;
 
 	self->fds[0] = twheel_open(O_NONBLOCK);
-	for (i = 0; i < MOST; i++) {
-		commands[i].call = TWHEEL_CALL_ADD;
-		commands[i].add.deadline = HOUR;
+	while (args.nr < MOST) {
+		add = put_command(&args, TWHEEL_IOC_ADD);
+		add->deadline = HOUR;
 	}
 	ASSERT_EQ(0, call(self->fds[0], TWHEEL_IOC_BATCH, &args));
 	EXPECT_EQ(MOST, args.done);

@@ -269,24 +269,22 @@ TEST_F(confined, detached_operations_of_a_closed_file_do_not_exist)
 
 TEST_F(confined, commands_of_a_batch_are_refused)
 {
-	struct twheel_command commands[5] = {
-		{ .call = TWHEEL_CALL_SIGNAL, .signal = { .key = key_of(1) } },
-		{ .call = TWHEEL_CALL_CANCEL_KEY, .cancel_key = { .key = key_of(1) } },
-		{ .call = TWHEEL_CALL_CANCEL, .cancel = { .id = self->theirs } },
-		{ .call = TWHEEL_CALL_ADD, .add = { .deadline = HOUR } },
-		{ .call = TWHEEL_CALL_CANCEL, .cancel = { .id = self->own } },
-	};
+	__u64 space[64];
 	static const int errors[5] = { -EPERM, -EPERM, -ENOENT, 0, 0 };
 	struct twheel_result results[5];
 	struct twheel_batch_args args = {
-		.commands = address(commands),
-		.command_size = sizeof(commands[0]),
+		.commands = address(space),
 		.results = address(results),
 		.result_size = sizeof(results[0]),
-		.nr = 5,
 	};
 	int i;
 
+	((struct twheel_signal_args *)put_command(&args, TWHEEL_IOC_SIGNAL))->key = key_of(1);
+	((struct twheel_cancel_key_args *)put_command(&args, TWHEEL_IOC_CANCEL_KEY))->key =
+		key_of(1);
+	((struct twheel_cancel_args *)put_command(&args, TWHEEL_IOC_CANCEL))->id = self->theirs;
+	((struct twheel_add_args *)put_command(&args, TWHEEL_IOC_ADD))->deadline = HOUR;
+	((struct twheel_cancel_args *)put_command(&args, TWHEEL_IOC_CANCEL))->id = self->own;
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_BATCH, &args));
 	EXPECT_EQ(5, args.done);
 	EXPECT_EQ(3, args.failed);

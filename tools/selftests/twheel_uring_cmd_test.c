@@ -176,15 +176,15 @@ TEST_F(uring_cmd, calls)
 
 TEST_F(uring_cmd, batch)
 {
-	struct twheel_command commands[2] = {
-		{ .call = TWHEEL_CALL_ADD, .add = add_args(HOUR) },
-		{ .call = TWHEEL_CALL_CANCEL },
-	};
 	struct twheel_result results[2] = { 0 };
+	__u64 space[32];
 	struct twheel_batch_args batch = {
-		.commands = address(commands), .results = address(results), .nr = 2,
-		.command_size = sizeof(commands[0]), .result_size = sizeof(results[0]),
+		.commands = address(space), .results = address(results),
+		.result_size = sizeof(results[0]),
 	};
+
+	*(struct twheel_add_args *)put_command(&batch, TWHEEL_IOC_ADD) = add_args(HOUR);
+	put_command(&batch, TWHEEL_IOC_CANCEL);
 
 	EXPECT_EQ(2, at_once(&self->ring, self->fd, TWHEEL_IOC_BATCH, &batch));
 	EXPECT_EQ(2, batch.done);

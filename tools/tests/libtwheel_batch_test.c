@@ -11,13 +11,28 @@
 
 #define MAX_SEEN	4096
 
+/* A command, with space for the longest structure. */
+struct seen {
+	__u32 cmd;
+	union {
+		struct twheel_add_args add;
+		struct twheel_cancel_args cancel;
+		struct twheel_complete_args complete;
+		struct twheel_rearm_args rearm;
+		struct twheel_watch_args watch;
+		struct twheel_unwatch_args unwatch;
+		struct twheel_signal_args signal;
+		struct twheel_cancel_key_args cancel_key;
+	};
+};
+
 /* Behaviour of the fake device, and the commands that it executed. */
 static struct {
 	unsigned int most;		/* commands executed by a call; 0 for all */
 	unsigned int calls_left;	/* calls before EFAULT; 0 for no limit */
 	__u64 bad_cookie;		/* adds with it fail with ENOSPC; 0 for none */
 	unsigned int nr;
-	struct twheel_command seen[MAX_SEEN];
+	struct seen seen[MAX_SEEN];
 	struct twheel_watch_spec keys[MAX_SEEN];	/* first key of each command */
 } device;
 
@@ -26,19 +41,41 @@ static struct {
 	unsigned int nr;
 	bool in_order;
 	struct twheel_result results[MAX_SEEN];
-	struct twheel_command commands[MAX_SEEN];
+	struct seen commands[MAX_SEEN];
 } reported;
 
-static const struct twheel_watch_spec *keys_of(const struct twheel_command *command)
+static struct seen see(const struct twheel_command *command)
 {
-	if (command->call == TWHEEL_CALL_ADD && command->add.nr_keys)
+	struct seen seen = { .cmd = command->cmd };
+
+	CHECK(!command->reserved);
+	memcpy(&seen.add, command + 1, _IOC_SIZE(command->cmd));
+	return seen;
+}
+
+static bool is_add(__u32 cmd)
+{
+	return _IOC_NR(cmd) == _IOC_NR(TWHEEL_IOC_ADD);
+}
+
+static const struct twheel_watch_spec *keys_of(const struct seen *command)
+{
+	if (is_add(command->cmd) && command->add.nr_keys)
 		return (const void *)(uintptr_t)command->add.keys;
-	if (command->call == TWHEEL_CALL_WATCH)
+	if (command->cmd == TWHEEL_IOC_WATCH)
 		return (const void *)(uintptr_t)command->watch.keys;
 	return NULL;
 }
 
-static int execute(const struct twheel_command *command, struct twheel_result *result)
+static bool right_sizes(const struct seen *command)
+{
+	if (is_add(command->cmd))
+		return fake_keys(command->add.key_size, command->add.nr_keys);
+	return command->cmd != TWHEEL_IOC_WATCH ||
+	       fake_keys(command->watch.key_size, command->watch.nr_keys);
+}
+
+static int execute(const struct seen *command, struct twheel_result *result)
 {
 	const struct twheel_watch_spec *keys = keys_of(command);
 	unsigned int nr = device.nr++;
@@ -47,9 +84,9 @@ static int execute(const struct twheel_command *command, struct twheel_result *r
 	if (keys)
 		device.keys[nr] = keys[0];
 	memset(result, 0, sizeof(*result));
-	if (!fake_command(command))
+	if (!right_sizes(command))
 		result->error = -EINVAL;
-	else if (command->call == TWHEEL_CALL_ADD && command->add.cookie &&
+	else if (is_add(command->cmd) && command->add.cookie &&
 		 command->add.cookie == device.bad_cookie)
 		result->error = -ENOSPC;
 	else
@@ -60,7 +97,7 @@ static int execute(const struct twheel_command *command, struct twheel_result *r
 static void answer(unsigned long request, void *args)
 {
 	struct twheel_batch_args *batch = args;
-	struct twheel_command *commands = (void *)(uintptr_t)batch->commands;
+	const char *at = (void *)(uintptr_t)batch->commands, *end = at + batch->size;
 	struct twheel_result *results = (void *)(uintptr_t)batch->results;
 	unsigned int nr = batch->nr;
 
@@ -70,8 +107,11 @@ static void answer(unsigned long request, void *args)
 	if (device.most && nr > device.most)
 		nr = device.most;
 	for (batch->done = 0; batch->done < nr;) {
-		int error = execute(&commands[batch->done], &results[batch->done]);
+		struct seen command = see((const void *)at);
+		int error = execute(&command, &results[batch->done]);
 
+		at += TWHEEL_COMMAND_SIZE(command.cmd);
+		CHECK(at <= end);
 		batch->done++;
 		batch->failed += error != 0;
 		if (error && batch->flags & TWHEEL_BATCH_STOP)
@@ -84,7 +124,7 @@ static void on_result(void *context, uint64_t index, const struct twheel_command
 {
 	CHECK(context == &reported);
 	reported.in_order &= index == reported.nr;
-	reported.commands[reported.nr] = *command;
+	reported.commands[reported.nr] = see(command);
 	reported.results[reported.nr++] = *result;
 }
 
@@ -157,7 +197,7 @@ TEST("each call can be a command")
 	const struct twheel_signal_args signal = { .key = key, .amount = 6, .completed = 3 };
 	const struct twheel_rearm_args rearm = { .id = 7, .slack = 9, .moved = 1 };
 	struct twheel_batch *batch = batch_of(100, 0);
-	struct twheel_command *seen = device.seen;
+	struct seen *seen = device.seen;
 
 	CHECK(!add(batch, 5) && !twheel_batch_cancel(batch, 7) &&
 	      !twheel_batch_complete(batch, 7, 8) &&
@@ -168,41 +208,49 @@ TEST("each call can be a command")
 	      !twheel_batch_signal(batch, key, 5) && !twheel_batch_signal_with(batch, &signal) &&
 	      !twheel_batch_cancel_key(batch, key));
 	CHECK(!twheel_batch_submit(batch) && fake.calls == 1 && device.nr == 11);
-	CHECK(seen[0].call == TWHEEL_CALL_ADD && seen[0].add.cookie == 5);
-	CHECK(seen[1].call == TWHEEL_CALL_CANCEL && seen[1].cancel.id == 7);
-	CHECK(seen[2].call == TWHEEL_CALL_COMPLETE && seen[2].complete.value == 8);
-	CHECK(seen[3].call == TWHEEL_CALL_COMPLETE && seen[3].complete.error == -EIO &&
+	CHECK(seen[0].cmd == FAKE_ADD(keys) && seen[0].add.cookie == 5);
+	CHECK(seen[1].cmd == TWHEEL_IOC_CANCEL && seen[1].cancel.id == 7);
+	CHECK(seen[2].cmd == TWHEEL_IOC_COMPLETE && seen[2].complete.value == 8);
+	CHECK(seen[3].cmd == TWHEEL_IOC_COMPLETE && seen[3].complete.error == -EIO &&
 	      seen[3].complete.id == 7);
-	CHECK(seen[4].call == TWHEEL_CALL_REARM && seen[4].rearm.deadline == 8 &&
+	CHECK(seen[4].cmd == TWHEEL_IOC_REARM && seen[4].rearm.deadline == 8 &&
 	      seen[4].rearm.flags == (TWHEEL_REARM_ABSTIME | TWHEEL_REARM_IF_LATER));
-	CHECK(seen[5].call == TWHEEL_CALL_REARM && seen[5].rearm.slack == 9);
-	CHECK(seen[6].call == TWHEEL_CALL_WATCH && seen[6].watch.nr_keys == 1 &&
+	CHECK(seen[5].cmd == TWHEEL_IOC_REARM && seen[5].rearm.slack == 9);
+	CHECK(seen[6].cmd == TWHEEL_IOC_WATCH && seen[6].watch.nr_keys == 1 &&
 	      device.keys[6].need == 2);
-	CHECK(seen[7].call == TWHEEL_CALL_UNWATCH && seen[7].unwatch.id == 7 &&
+	CHECK(seen[7].cmd == TWHEEL_IOC_UNWATCH && seen[7].unwatch.id == 7 &&
 	      seen[7].unwatch.key.v[1] == 4);
-	CHECK(seen[8].call == TWHEEL_CALL_SIGNAL && seen[8].signal.value == 5);
-	CHECK(seen[9].call == TWHEEL_CALL_SIGNAL && seen[9].signal.amount == 6);
-	CHECK(seen[10].call == TWHEEL_CALL_CANCEL_KEY && seen[10].cancel_key.key.v[0] == 3);
+	CHECK(seen[8].cmd == TWHEEL_IOC_SIGNAL && seen[8].signal.value == 5);
+	CHECK(seen[9].cmd == TWHEEL_IOC_SIGNAL && seen[9].signal.amount == 6);
+	CHECK(seen[10].cmd == TWHEEL_IOC_CANCEL_KEY && seen[10].cancel_key.key.v[0] == 3);
 	for (unsigned int i = 0; i < reported.nr; i++)
 		CHECK(!reported.results[i].error);
 	twheel_batch_free(batch);
 }
 
-static bool zero_after(const struct twheel_command *command, size_t size)
+TEST("an add has the shortest structure")
 {
-	static const struct twheel_command zero;
+	static const struct twheel_watch_spec spec = { .key = { .v = { 3, 4 } } };
+	static const struct twheel_add_args args[] = {
+		{ .flags = 1, .clock = 1, .deadline = 5, .cookie = 6 },
+		{ .condition = TWHEEL_COND_ANY },
+		{ .keys = (uintptr_t)&spec, .nr_keys = 1, .condition = TWHEEL_COND_QUORUM,
+		  .quorum = 1 },
+		{ .threshold = 1 }, { .slack = 1 }, { .period = 1 }, { .runs = 1 }, { .queue = 1 },
+		{ .reserved = 1 },
+	};
+	struct twheel_batch *batch = batch_of(100, 0);
+	const unsigned int nr = sizeof(args) / sizeof(args[0]);
+	unsigned int i;
 
-	return !memcmp((const char *)command->pad + size, zero.pad, sizeof(zero.pad) - size);
-}
-
-TEST("a command has no data of an earlier command")
-{
-	struct twheel_batch *batch = batch_of(1, 0);
-
-	CHECK(!add(batch, 5) && !twheel_batch_cancel(batch, 7));
-	CHECK(!twheel_batch_submit(batch));
-	CHECK(!device.seen[1].reserved);
-	CHECK(zero_after(&device.seen[1], sizeof(struct twheel_cancel_args)));
+	for (i = 0; i < nr; i++)
+		CHECK(!twheel_batch_add(batch, &args[i]));
+	CHECK(!twheel_batch_submit(batch) && device.nr == nr);
+	for (i = 0; i < nr; i++)
+		CHECK(device.seen[i].cmd == (!i ? FAKE_ADD(keys) : i < 3 ? FAKE_ADD(threshold) :
+					     TWHEEL_IOC_ADD));
+	CHECK(device.seen[0].add.cookie == 6 && device.seen[2].add.quorum == 1);
+	CHECK(device.keys[2].key.v[0] == 3);
 	twheel_batch_free(batch);
 }
 
@@ -221,7 +269,6 @@ TEST("sizes of entries are passed")
 	CHECK(!twheel_batch_add(batch, &with_keys) && !twheel_batch_add(batch, &without_keys) &&
 	      !twheel_batch_watch(batch, 7, &spec, 1));
 	CHECK(!twheel_batch_submit(batch) && device.nr == 3);
-	CHECK(fake.args.batch.command_size == sizeof(struct twheel_command));
 	CHECK(fake.args.batch.result_size == sizeof(struct twheel_result));
 	CHECK(device.seen[0].add.key_size == sizeof(spec));
 	CHECK(!device.seen[1].add.key_size);
@@ -337,22 +384,25 @@ TEST("a batch with stop cancels the commands after a failure")
 
 TEST("arrays are executed in one call")
 {
-	struct twheel_command commands[3] = { };
+	struct {
+		struct twheel_command head;
+		struct twheel_add_args add;
+	} commands[3] = { };
 	struct twheel_result results[3] = { };
 	int i;
 
 	twheel_batch_free(batch_of(1, 0));
 	for (i = 0; i < 3; i++) {
-		commands[i].call = TWHEEL_CALL_ADD;
+		commands[i].head.cmd = TWHEEL_IOC_ADD;
 		commands[i].add.cookie = i + 1;
 	}
-	CHECK(twheel_execute(FAKE_FD, commands, results, 3, 0) == 3);
+	CHECK(twheel_execute(FAKE_FD, &commands[0].head, sizeof(commands), results, 3, 0) == 3);
 	CHECK(fake.calls == 1 && device.nr == 3 && results[2].value == 3 && !results[2].error);
 	device.bad_cookie = 2;
-	CHECK(twheel_execute(FAKE_FD, commands, results, 3, TWHEEL_BATCH_STOP) == 2);
+	CHECK(twheel_execute(FAKE_FD, &commands[0].head, sizeof(commands), results, 3, TWHEEL_BATCH_STOP) == 2);
 	CHECK(results[1].error == -ENOSPC);
 	fake.error = ESHUTDOWN;
-	CHECK(twheel_execute(FAKE_FD, commands, results, 3, 0) == -1 && errno == ESHUTDOWN);
+	CHECK(twheel_execute(FAKE_FD, &commands[0].head, sizeof(commands), results, 3, 0) == -1 && errno == ESHUTDOWN);
 }
 
 TEST("a failed call keeps the commands")
@@ -387,7 +437,7 @@ static void use_batch(void *context, uint64_t index, const struct twheel_command
 	struct twheel_batch *batch = context;
 
 	reported.nr++;
-	CHECK(!index && command->add.cookie == 1 && !result->error);
+	CHECK(!index && see(command).add.cookie == 1 && !result->error);
 	CHECK(add(batch, 2) == -1 && errno == EBUSY);
 	CHECK(twheel_batch_submit(batch) == -1 && errno == EBUSY);
 	CHECK(twheel_batch_on_result(batch, NULL, NULL) == -1 && errno == EBUSY);

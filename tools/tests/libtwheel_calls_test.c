@@ -71,7 +71,7 @@ ssize_t read(int fd, void *buffer, size_t bytes)
 
 static void answer_id(unsigned long request, void *args)
 {
-	CHECK(request == TWHEEL_IOC_ADD);
+	CHECK(_IOC_NR(request) == _IOC_NR(TWHEEL_IOC_ADD));
 	((struct twheel_add_args *)args)->id = 21;
 }
 

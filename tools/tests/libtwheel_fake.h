@@ -16,6 +16,10 @@
 
 #define FAKE_FD	1000
 
+/* An add whose structure ends before @field. */
+#define FAKE_ADD(field)	_IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC, _IOC_NR(TWHEEL_IOC_ADD), \
+			     offsetof(struct twheel_add_args, field))
+
 static struct {
 	unsigned int calls;		/* number of ioctl() calls */
 	unsigned long request;		/* number of the last call */
@@ -61,24 +65,14 @@ static inline bool fake_keys(__u32 size, __u32 nr)
 	return fake_size(size, nr, sizeof(struct twheel_watch_spec));
 }
 
-static inline bool fake_command(const struct twheel_command *command)
-{
-	switch (command->call) {
-	case TWHEEL_CALL_ADD:
-		return fake_keys(command->add.key_size, command->add.nr_keys);
-	case TWHEEL_CALL_WATCH:
-		return fake_keys(command->watch.key_size, command->watch.nr_keys);
-	default:
-		return true;
-	}
-}
-
 /* Return: true if the sizes in fake.args are correct. */
 static inline bool fake_accepts(unsigned long request)
 {
 	const typeof(fake.args) *args = &fake.args;
 
 	switch (request) {
+	case FAKE_ADD(keys):
+	case FAKE_ADD(threshold):
 	case TWHEEL_IOC_ADD:
 		return fake_keys(args->add.key_size, args->add.nr_keys);
 	case TWHEEL_IOC_WATCH:
@@ -90,9 +84,7 @@ static inline bool fake_accepts(unsigned long request)
 		return fake_size(args->list.entry_size, args->list.max_entries,
 				 sizeof(struct twheel_pending));
 	case TWHEEL_IOC_BATCH:
-		return fake_size(args->batch.command_size, args->batch.nr,
-				 sizeof(struct twheel_command)) &&
-		       fake_size(args->batch.result_size, args->batch.results != 0,
+		return fake_size(args->batch.result_size, args->batch.results != 0,
 				 sizeof(struct twheel_result));
 	default:
 		return true;

@@ -75,6 +75,7 @@ const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u
 						    u32 nr_keys, u32 key_size)
 {
 	struct twheel_watch_spec *specs = call->few;
+	u32 i, bits = 0;
 	int err;
 
 	if (nr_keys > TWHEEL_MAX_KEYS)
@@ -88,5 +89,9 @@ const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u
 		err = copy_from_user(specs, u64_to_user_ptr(keys), sizeof(*specs)) ? -EFAULT : 0;
 	else
 		twheel_entries_read(specs, sizeof(*specs), keys, 0, nr_keys, key_size, &err);
-	return err ? ERR_PTR(err) : specs;
+	if (err)
+		return ERR_PTR(err);
+	for (i = 0; i < nr_keys; i++)
+		bits |= specs[i].bit;
+	return bits ? ERR_PTR(-EINVAL) : specs;
 }

@@ -65,7 +65,7 @@ struct call_info {
 
 /* @last: last field of the first version of the structure */
 #define CALL(NAME, name, last, properties, needs, ...)					\
-	[TWHEEL_CALL_##NAME] = {							\
+	[_IOC_NR(TWHEEL_IOC_##NAME)] = {						\
 		.cmd		= TWHEEL_IOC_##NAME,					\
 		.min_size	= offsetofend(struct twheel_##name##_args, last),	\
 		.flags		= properties,						\
@@ -131,6 +131,9 @@ static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 	return info->call(call, args);
 }
 
+/* Size of an add without keys and without rarely used fields. */
+#define ADD_PLAIN	offsetofend(struct twheel_add_args, id)
+
 /*
  * Read a structure. A copy of a constant size needs no check of the kernel's side; these are the
  * sizes of the frequent calls. All others may be longer or shorter than the kernel's.
@@ -151,6 +154,9 @@ static int args_read(union twheel_call_args *args, size_t known, const void __us
 		case sizeof(args->add):
 			return copy_from_user(args, user, sizeof(args->add)) ? -EFAULT : 0;
 		}
+	} else if (known == sizeof(args->add) && size == ADD_PLAIN) {
+		memset((void *)args + ADD_PLAIN, 0, sizeof(args->add) - ADD_PLAIN);
+		return copy_from_user(args, user, ADD_PLAIN) ? -EFAULT : 0;
 	}
 	return copy_struct_from_user(args, known, user, size);
 }
@@ -209,8 +215,7 @@ static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 static __always_inline int call_check(const struct call_info *info, const struct twheel_file *tf,
 				      const struct file *file, unsigned int cmd)
 {
-	if (_IOC_TYPE(cmd) != TWHEEL_IOC_MAGIC || !info || _IOC_DIR(cmd) != _IOC_DIR(info->cmd) ||
-	    !tf != !!(info->flags & CONTROL))
+	if (!info || (cmd ^ info->cmd) & ~IOCSIZE_MASK || !tf != !!(info->flags & CONTROL))
 		return -ENOTTY;
 	if (info->flags & (READS | WRITES) & ~(__force u32)file->f_mode)
 		return -EBADF;
@@ -249,9 +254,14 @@ long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	return ioctl(NULL, file, cmd, (void __user *)arg);
 }
 
-/* Read a structure from a submission queue entry, which other threads may change. */
-static int args_copy(union twheel_call_args *args, size_t known, const void *entry, size_t size)
+/* Read a structure from a batch, or a submission queue entry, which other threads may change. */
+static int args_copy(void *args, size_t known, const void *entry, size_t size)
 {
+	if (known == sizeof(struct twheel_add_args) && size == ADD_PLAIN) {
+		memcpy(args, entry, ADD_PLAIN);
+		memset(args + ADD_PLAIN, 0, known - ADD_PLAIN);
+		return 0;
+	}
 	memset(args, 0, known);
 	memcpy(args, entry, min(size, known));
 	return size > known && memchr_inv(entry + known, 0, size - known) ? -E2BIG : 0;
@@ -295,20 +305,21 @@ int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, con
 }
 
 /*
- * Batches: commands are executed in order and in chunks, so that stack usage does not depend
- * on their number. The results of a chunk are written after it.
+ * Batches: commands are read and executed in order and in chunks, so that stack usage does not
+ * depend on their number. The results of a chunk are written after it.
  *
  * A batch succeeds once a command has been executed, and returns the number of executed
  * commands. The caller sees an error of the next command when it continues there. If a result
  * cannot be written, the batch fails with -EFAULT after that chunk.
  */
 
-/* Number of commands in a chunk: 1 KiB on the stack, half of it on 32-bit kernels. */
-#define BATCH_CHUNK	(BITS_PER_LONG / 8)
+/* Bytes and number of commands of a chunk. A longer command is refused. */
+#define CHUNK_SIZE	(16 * BITS_PER_LONG)
+#define CHUNK_NR	(BITS_PER_LONG / 2)
 
-/* The arguments of a command are those of its call; the array leaves space for growth. */
-static_assert(sizeof(struct twheel_command) == 128);
-static_assert(offsetof(struct twheel_command, pad) == 8);
+/* An add has the longest structure of the calls in batches. */
+static_assert(sizeof(struct twheel_add_args) >= sizeof(struct twheel_signal_args));
+static_assert(TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD) <= CHUNK_SIZE);
 
 /* The output of a command is a 32-bit field; the id of an add has 64 bits. */
 static u64 command_output(const struct call_info *info, const void *args)
@@ -320,33 +331,34 @@ static u64 command_output(const struct call_info *info, const void *args)
 	return info->call == twheel_call_add ? *(const u64 *)output : *(const u32 *)output;
 }
 
-/* Whether the bytes behind the arguments, of @size, are zero. */
-static bool pad_is_zero(const struct twheel_command *command, size_t size)
-{
-	u64 bits = 0;
-	size_t i;
-
-	for (i = size / sizeof(u64); i < ARRAY_SIZE(command->pad); i++)
-		bits |= command->pad[i];
-	return !bits;
-}
-
-/* Execute a command. */
+/* Execute a command. It may write to the structure. */
 static void command_run(struct twheel_ioctl *call, struct twheel_command *command,
 			struct twheel_result *result)
 {
-	const struct call_info *info = call_find(command->call);
-	int err;
+	const struct call_info *info = call_find(_IOC_NR(command->cmd));
+	size_t known, size = _IOC_SIZE(command->cmd);
+	u64 space[sizeof(struct twheel_add_args) / sizeof(u64)];
+	void *args = command + 1;
+	int err = 0;
 
-	if (!info || !(info->flags & IN_BATCH))
+	result->value = 0;
+	if (!info || (command->cmd ^ info->cmd) & ~IOCSIZE_MASK || !(info->flags & IN_BATCH)) {
 		err = -ENOTTY;
-	else if (command->reserved)
+	} else if (command->reserved || size < info->min_size) {
 		err = -EINVAL;
-	else if (!pad_is_zero(command, _IOC_SIZE(info->cmd)))
+	} else if (unlikely(TWHEEL_COMMAND_SIZE(command->cmd) > CHUNK_SIZE)) {
 		err = -E2BIG;
-	else
-		err = call_do(call, info, (union twheel_call_args *)command->pad);
-	result->value = has_output(info, err) ? command_output(info, command->pad) : 0;
+	} else {
+		known = _IOC_SIZE(info->cmd);
+		if (size != known) {
+			args = space;
+			err = args_copy(args, known, command + 1, size);
+		}
+		if (likely(!err))
+			err = call_do(call, info, args);
+		if (has_output(info, err))
+			result->value = command_output(info, args);
+	}
 	result->error = err;
 	result->reserved = 0;
 }
@@ -361,61 +373,62 @@ static int results_write(const struct twheel_batch_args *batch,
 
 	if (!batch->results)
 		return 0;
-	to += batch->done;
-	if (likely(batch->result_size == sizeof(*results) && nr == BATCH_CHUNK))
-		return copy_to_user(to, results, BATCH_CHUNK * sizeof(*results)) ? -EFAULT : 0;
+	if (likely(batch->result_size == sizeof(*results)))
+		return copy_to_user(to + batch->done, results, nr * sizeof(*results)) ? -EFAULT : 0;
 	for (i = 0; i < nr && !err; i++)
 		err = twheel_entry_write(batch->results, batch->done + i, batch->result_size,
 					 &results[i], sizeof(*results));
 	return err;
 }
 
-/* Read up to @nr commands. Returns their number; if it is 0, *@err is the reason. */
-static u32 commands_read(const struct twheel_batch_args *batch, struct twheel_command *commands,
-			 u32 nr, int *err)
+/* Read the commands at offset @at, or one if there is a fault. Returns the number of bytes read. */
+static u32 chunk_read(const struct twheel_batch_args *batch, u32 at, struct twheel_command *chunk)
 {
-	const struct twheel_command __user *from = u64_to_user_ptr(batch->commands);
+	const void __user *from = u64_to_user_ptr(batch->commands) + at;
+	u32 size = min_t(u32, batch->size - at, CHUNK_SIZE);
 
-	from += batch->done;
-	if (likely(batch->command_size == sizeof(*commands)) && nr == BATCH_CHUNK &&
-	    !copy_from_user(commands, from, BATCH_CHUNK * sizeof(*commands)))
-		return nr;
-	return twheel_entries_read(commands, sizeof(*commands), batch->commands, batch->done, nr,
-				   batch->command_size, err);
+	if (!copy_from_user(chunk, from, size))
+		return size;
+	if (size < sizeof(*chunk) || copy_from_user(chunk, from, sizeof(*chunk)))
+		return 0;
+	size = min_t(u32, size, TWHEEL_COMMAND_SIZE(chunk->cmd));
+	return copy_from_user(chunk, from, size) ? 0 : size;
 }
 
-/* Execute up to @nr commands. Returns their number; sets *@stop if the batch must stop. */
-static u32 chunk_run(struct twheel_ioctl *call, struct twheel_batch_args *batch,
-		     struct twheel_command *commands, struct twheel_result *results,
-		     u32 nr, bool *stop)
+/*
+ * Execute the commands of a chunk at offset *@at, which is advanced; sets *@stop if the batch must
+ * stop. Returns an error if the first command cannot be read, or a result cannot be written.
+ */
+static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, u32 *at, bool *stop)
 {
-	u32 i;
+	struct twheel_command chunk[CHUNK_SIZE / sizeof(struct twheel_command)], *command;
+	u32 max = min_t(u32, batch->nr - batch->done, CHUNK_NR), nr = 0, pos = 0, size, length;
+	struct twheel_result results[CHUNK_NR];
+	int err;
 
-	for (i = 0; i < nr && !*stop; i++) {
-		command_run(call, &commands[i], &results[i]);
-		batch->failed += !!results[i].error;
-		*stop = (results[i].error && batch->flags & TWHEEL_BATCH_STOP) ||
+	size = chunk_read(batch, *at, chunk);
+	while (nr < max && !*stop && pos + sizeof(*command) <= size) {
+		command = (void *)chunk + pos;
+		length = TWHEEL_COMMAND_SIZE(command->cmd);
+		/* The rest is in the next chunk, unless it is longer than any. */
+		if (length > size - pos && length <= CHUNK_SIZE)
+			break;
+		command_run(call, command, &results[nr]);
+		pos += length;
+		batch->failed += !!results[nr].error;
+		*stop = (results[nr].error && batch->flags & TWHEEL_BATCH_STOP) ||
 			fatal_signal_pending(current);
+		nr++;
 	}
-	return i;
-}
-
-/* Returns an error if the first command cannot be read, or a result cannot be written. */
-static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, bool *stop)
-{
-	u32 nr = min_t(u32, batch->nr - batch->done, BATCH_CHUNK);
-	struct twheel_command commands[BATCH_CHUNK];
-	struct twheel_result results[BATCH_CHUNK];
-	int err = 0;
-
-	nr = commands_read(batch, commands, nr, &err);
 	if (!nr) {
 		*stop = true;
-		return batch->done ? 0 : err;
+		if (batch->done)
+			return 0;
+		return size || !batch->size ? -EINVAL : -EFAULT;
 	}
-	nr = chunk_run(call, batch, commands, results, nr, stop);
 	err = results_write(batch, results, nr);
 	batch->done += nr;
+	*at += pos;
 	return err;
 }
 
@@ -424,6 +437,7 @@ static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *
 	struct twheel_batch_args *batch = &args->batch;
 	bool stop = false;
 	int err = 0;
+	u32 at = 0;
 
 	batch->done = 0;
 	batch->failed = 0;
@@ -433,8 +447,8 @@ static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *
 		return -E2BIG;
 	if (batch->results ? batch->result_size < sizeof(struct twheel_result) : batch->result_size)
 		return -EINVAL;
-	while (batch->done < batch->nr && !stop && !err) {
-		err = chunk_do(call, batch, &stop);
+	while (batch->done < batch->nr && at <= batch->size && !stop && !err) {
+		err = chunk_do(call, batch, &at, &stop);
 		cond_resched();
 	}
 	return err;

@@ -78,16 +78,18 @@
 #define TWHEEL_CALLER		(~0U)
 
 /**
- * enum twheel_rearm - condition for changing a deadline
- * @TWHEEL_REARM_ALWAYS: no condition
+ * enum twheel_rearm - flags of struct twheel_rearm_args
+ * @TWHEEL_REARM_ALWAYS: the deadline is changed without a condition
+ * @TWHEEL_REARM_ABSTIME: the new deadline is a time of the clock, not from now
  * @TWHEEL_REARM_IF_EARLIER: the new deadline is earlier than the current one
  * @TWHEEL_REARM_IF_LATER: the new deadline is later than the current one
  *
- * Flags of struct twheel_rearm_args. TWHEEL_NEVER is later than any other deadline. An
+ * At most one of the last two. TWHEEL_NEVER is later than any other deadline. An
  * equal deadline is neither earlier nor later.
  */
 enum twheel_rearm {
 	TWHEEL_REARM_ALWAYS	= 0,
+	TWHEEL_REARM_ABSTIME	= 1,
 	TWHEEL_REARM_IF_EARLIER	= 2,
 	TWHEEL_REARM_IF_LATER	= 4,
 };
@@ -105,7 +107,7 @@ struct twheel_key {
  * @key: the key
  * @need: number of signals that satisfy the key, at most TWHEEL_MAX_NEED; 0 means 1.
  *	Conditions that do not count signals accept only 0 and 1.
- * @bit: out of TWHEEL_IOC_INFO: bit of the key in twheel_event.satisfied; ignored on
+ * @bit: out of TWHEEL_IOC_INFO: bit of the key in twheel_event.satisfied; must be zero on
  *	input
  *
  * Entry i of an add has bit i. TWHEEL_IOC_WATCH gives each new key, in their order,
@@ -144,28 +146,30 @@ enum twheel_condition {
 /**
  * struct twheel_add_args - TWHEEL_IOC_ADD: add an operation
  * @flags: TWHEEL_ADD_*, see below
- * @condition: one of enum twheel_condition
- * @quorum: number of keys for TWHEEL_COND_QUORUM, from 1 to @nr_keys; otherwise 0
- * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS; no two have the same
- *	key
- * @keys: address of an array of struct twheel_watch_spec; 0 without keys
- * @threshold: for TWHEEL_COND_SUM, at least 1; otherwise 0
+ * @clock: clock of the deadline: CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or
+ *	CLOCK_BOOTTIME (7)
  * @deadline: in ns from now, or with TWHEEL_ADD_ABSTIME a time of the clock, up to
  *	2^63 - 1. If that time has passed, the operation expires at once. TWHEEL_NEVER
  *	for no deadline.
+ * @cookie: copied to the event
+ * @id: out: id of the operation for further calls; never 0
+ * @keys: address of an array of struct twheel_watch_spec; 0 without keys
+ * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS; no two have the same
+ *	key
+ * @key_size: size of an entry in @keys; 0 without keys
+ * @condition: one of enum twheel_condition
+ * @quorum: number of keys for TWHEEL_COND_QUORUM, from 1 to @nr_keys; otherwise 0
+ * @threshold: for TWHEEL_COND_SUM, at least 1; otherwise 0
  * @slack: maximum additional delay in ns, which lets operations expire with a common
  *	wake-up; or TWHEEL_SLACK_COARSE, an eighth of the time to the deadline
  * @period: period in ns, or 0 for an operation that is not periodic
  * @runs: number of periods after which a periodic operation expires, including
  *	missed ones; 0 for no limit
- * @cookie: copied to the event
- * @clock: clock of the deadline: CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or
- *	CLOCK_BOOTTIME (7)
- * @key_size: size of an entry in @keys; 0 without keys
  * @queue: queue of the event with TWHEEL_ADD_DETACHED, below TWHEEL_MAX_QUEUES;
  *	otherwise 0
  * @reserved: must be zero
- * @id: out: id of the operation for further calls; never 0
+ *
+ * The structure may end after any field from @id on: the others are 0.
  *
  * TWHEEL_ADD_ABSTIME
  *	@deadline is an absolute time, not an interval from now.
@@ -191,21 +195,21 @@ enum twheel_condition {
  */
 struct twheel_add_args {
 	__u32 flags;
+	__u32 clock;
+	__u64 deadline;
+	__u64 cookie;
+	__u64 id;
+	__u64 keys;
+	__u32 nr_keys;
+	__u32 key_size;
 	__u32 condition;
 	__u32 quorum;
-	__u32 nr_keys;
-	__u64 keys;
 	__u64 threshold;
-	__u64 deadline;
 	__u64 slack;
 	__u64 period;
 	__u64 runs;
-	__u64 cookie;
-	__u32 clock;
-	__u32 key_size;
 	__u32 queue;
 	__u32 reserved;
-	__u64 id;
 };
 
 /**
@@ -237,17 +241,13 @@ struct twheel_complete_args {
 	__u32 flags;
 };
 
-/* twheel_rearm_args.flags, with at most one condition of enum twheel_rearm */
-#define TWHEEL_REARM_ABSTIME	(1U << 0)
-
 /**
  * struct twheel_rearm_args - TWHEEL_IOC_REARM: change the deadline of an operation
  * @id: the operation; not a periodic one
  * @deadline: in ns from now, or with TWHEEL_REARM_ABSTIME a time of the clock of
  *	the operation
  * @slack: as in struct twheel_add_args
- * @flags: TWHEEL_REARM_ABSTIME, if @deadline is an absolute time, and at most one condition
- *	of enum twheel_rearm. On CLOCK_REALTIME, TWHEEL_REARM_ABSTIME has to be set if and
+ * @flags: enum twheel_rearm. On CLOCK_REALTIME, TWHEEL_REARM_ABSTIME has to be set if and
  *	only if TWHEEL_ADD_ABSTIME was, also with TWHEEL_NEVER.
  * @moved: out: 1 if the deadline was changed, 0 if the condition prevented it
  */
@@ -657,64 +657,23 @@ struct twheel_remove_args {
 	__u32 cancelled;
 };
 
-/*
- * enum twheel_call - ioctl numbers
- *
- * Calls up to TWHEEL_CALL_CANCEL_KEY are available in a batch. TWHEEL_CALL_CREATE
- * and TWHEEL_CALL_REMOVE are available on /dev/twheel-control only.
- */
-enum twheel_call {
-	TWHEEL_CALL_ADD			= 1,
-	TWHEEL_CALL_CANCEL		= 2,
-	TWHEEL_CALL_COMPLETE		= 3,
-	TWHEEL_CALL_REARM		= 4,
-	TWHEEL_CALL_WATCH		= 5,
-	TWHEEL_CALL_UNWATCH		= 6,
-	TWHEEL_CALL_SIGNAL		= 7,
-	TWHEEL_CALL_CANCEL_KEY		= 8,
-	TWHEEL_CALL_BATCH		= 16,
-	TWHEEL_CALL_COMPLETE_ALL	= 17,
-	TWHEEL_CALL_DRAIN		= 18,
-	TWHEEL_CALL_EVENTS		= 19,
-	TWHEEL_CALL_RESTRICT		= 20,
-	TWHEEL_CALL_INFO		= 21,
-	TWHEEL_CALL_LIST		= 22,
-	TWHEEL_CALL_QUERY		= 23,
-	TWHEEL_CALL_CREATE		= 32,
-	TWHEEL_CALL_REMOVE		= 33,
-};
-
 /**
- * struct twheel_command - one call of a batch
- * @call: one of enum twheel_call, up to TWHEEL_CALL_CANCEL_KEY
+ * struct twheel_command - head of a command of a batch
+ * @cmd: ioctl number of the call, one of TWHEEL_IOC_ADD to TWHEEL_IOC_CANCEL_KEY
  * @reserved: must be zero
- * @add: arguments of TWHEEL_CALL_ADD
- * @cancel: arguments of TWHEEL_CALL_CANCEL
- * @complete: arguments of TWHEEL_CALL_COMPLETE
- * @rearm: arguments of TWHEEL_CALL_REARM
- * @watch: arguments of TWHEEL_CALL_WATCH
- * @unwatch: arguments of TWHEEL_CALL_UNWATCH
- * @signal: arguments of TWHEEL_CALL_SIGNAL
- * @cancel_key: arguments of TWHEEL_CALL_CANCEL_KEY
- * @pad: the whole union; bytes after the arguments must be zero
  *
- * The kernel does not write to a command; the output is in struct twheel_result.
+ * The structure of the call follows, and then the next command, at a multiple of 8 bytes
+ * from the first one. The kernel does not write to a command: the output is in struct
+ * twheel_result.
  */
 struct twheel_command {
-	__u32 call;
+	__u32 cmd;
 	__u32 reserved;
-	union {
-		struct twheel_add_args add;
-		struct twheel_cancel_args cancel;
-		struct twheel_complete_args complete;
-		struct twheel_rearm_args rearm;
-		struct twheel_watch_args watch;
-		struct twheel_unwatch_args unwatch;
-		struct twheel_signal_args signal;
-		struct twheel_cancel_key_args cancel_key;
-		__u64 pad[15];
-	};
 };
+
+/* Size of a command: the offset of the next one. */
+#define TWHEEL_COMMAND_SIZE(cmd) \
+	(sizeof(struct twheel_command) + ((_IOC_SIZE(cmd) + 7) & ~7UL))
 
 /**
  * struct twheel_result - result of one command of a batch
@@ -734,12 +693,12 @@ struct twheel_result {
 
 /**
  * struct twheel_batch_args - TWHEEL_IOC_BATCH: execute several calls
- * @commands: address of an array of struct twheel_command
+ * @commands: address of the first struct twheel_command
  * @results: address of an array of struct twheel_result, or 0. If a part of it is not
  *	writable, the batch fails with EFAULT after commands whose result is there.
- * @nr: number of entries in each array, 1 to TWHEEL_MAX_BATCH
+ * @nr: number of commands, 1 to TWHEEL_MAX_BATCH, and of entries in @results
  * @flags: TWHEEL_BATCH_STOP: stop after the first command that fails
- * @command_size: size of an entry in @commands
+ * @size: size of all commands together in bytes
  * @result_size: size of an entry in @results; 0 without results
  * @done: out: number of executed commands, starting with the first
  * @failed: out: number of commands that failed
@@ -749,7 +708,7 @@ struct twheel_batch_args {
 	__u64 results;
 	__u32 nr;
 	__u32 flags;
-	__u32 command_size;
+	__u32 size;
 	__u32 result_size;
 	__u32 done;
 	__u32 failed;
@@ -838,43 +797,29 @@ struct twheel_uring_args {
 	__u32 reserved;
 };
 
+/*
+ * The calls. Those from TWHEEL_IOC_ADD to TWHEEL_IOC_CANCEL_KEY are available in a batch;
+ * TWHEEL_IOC_CREATE and TWHEEL_IOC_REMOVE are available on /dev/twheel-control only.
+ */
 #define TWHEEL_IOC_MAGIC	0xF7
 
-#define TWHEEL_IOC_ADD		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_ADD, \
-				      struct twheel_add_args)
-#define TWHEEL_IOC_CANCEL	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_CANCEL, \
-				      struct twheel_cancel_args)
-#define TWHEEL_IOC_COMPLETE	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_COMPLETE, \
-				      struct twheel_complete_args)
-#define TWHEEL_IOC_REARM	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_REARM, \
-				      struct twheel_rearm_args)
-#define TWHEEL_IOC_WATCH	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_WATCH, \
-				      struct twheel_watch_args)
-#define TWHEEL_IOC_UNWATCH	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_UNWATCH, \
-				      struct twheel_unwatch_args)
-#define TWHEEL_IOC_SIGNAL	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_SIGNAL, \
-				      struct twheel_signal_args)
-#define TWHEEL_IOC_CANCEL_KEY	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_CANCEL_KEY, \
-				      struct twheel_cancel_key_args)
-#define TWHEEL_IOC_BATCH	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_BATCH, \
-				      struct twheel_batch_args)
-#define TWHEEL_IOC_COMPLETE_ALL	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_COMPLETE_ALL, \
-				      struct twheel_complete_all_args)
-#define TWHEEL_IOC_DRAIN	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_DRAIN, \
-				      struct twheel_drain_args)
-#define TWHEEL_IOC_EVENTS	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_EVENTS, \
-				      struct twheel_events_args)
-#define TWHEEL_IOC_RESTRICT	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_RESTRICT, \
-				      struct twheel_restrict_args)
-#define TWHEEL_IOC_INFO		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_INFO, \
-				      struct twheel_info_args)
-#define TWHEEL_IOC_LIST		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_LIST, \
-				      struct twheel_list_args)
-#define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_QUERY, \
-				      struct twheel_query_args)
-#define TWHEEL_IOC_CREATE	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_CREATE, \
-				      struct twheel_create_args)
-#define TWHEEL_IOC_REMOVE	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_REMOVE, \
-				      struct twheel_remove_args)
+#define TWHEEL_IOC_ADD		_IOWR(TWHEEL_IOC_MAGIC, 1, struct twheel_add_args)
+#define TWHEEL_IOC_CANCEL	_IOWR(TWHEEL_IOC_MAGIC, 2, struct twheel_cancel_args)
+#define TWHEEL_IOC_COMPLETE	_IOWR(TWHEEL_IOC_MAGIC, 3, struct twheel_complete_args)
+#define TWHEEL_IOC_REARM	_IOWR(TWHEEL_IOC_MAGIC, 4, struct twheel_rearm_args)
+#define TWHEEL_IOC_WATCH	_IOWR(TWHEEL_IOC_MAGIC, 5, struct twheel_watch_args)
+#define TWHEEL_IOC_UNWATCH	_IOWR(TWHEEL_IOC_MAGIC, 6, struct twheel_unwatch_args)
+#define TWHEEL_IOC_SIGNAL	_IOWR(TWHEEL_IOC_MAGIC, 7, struct twheel_signal_args)
+#define TWHEEL_IOC_CANCEL_KEY	_IOWR(TWHEEL_IOC_MAGIC, 8, struct twheel_cancel_key_args)
+#define TWHEEL_IOC_BATCH	_IOWR(TWHEEL_IOC_MAGIC, 16, struct twheel_batch_args)
+#define TWHEEL_IOC_COMPLETE_ALL	_IOWR(TWHEEL_IOC_MAGIC, 17, struct twheel_complete_all_args)
+#define TWHEEL_IOC_DRAIN	_IOWR(TWHEEL_IOC_MAGIC, 18, struct twheel_drain_args)
+#define TWHEEL_IOC_EVENTS	_IOWR(TWHEEL_IOC_MAGIC, 19, struct twheel_events_args)
+#define TWHEEL_IOC_RESTRICT	_IOWR(TWHEEL_IOC_MAGIC, 20, struct twheel_restrict_args)
+#define TWHEEL_IOC_INFO		_IOWR(TWHEEL_IOC_MAGIC, 21, struct twheel_info_args)
+#define TWHEEL_IOC_LIST		_IOWR(TWHEEL_IOC_MAGIC, 22, struct twheel_list_args)
+#define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_MAGIC, 23, struct twheel_query_args)
+#define TWHEEL_IOC_CREATE	_IOWR(TWHEEL_IOC_MAGIC, 32, struct twheel_create_args)
+#define TWHEEL_IOC_REMOVE	_IOWR(TWHEEL_IOC_MAGIC, 33, struct twheel_remove_args)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

@@ -18,18 +18,28 @@ from ._key import Key, KeyLike, WatchLike, s32, specs, u64
 from ._lib import check, lib
 from ._purgatory import Purgatory, Rearm, add_args, parameters_of, rearm_fields, signal_args
 
-# struct twheel_command: the call, and its arguments, which are padded with zeroes. The first
-# argument of many calls is an id.
-COMMAND = struct.Struct("=I4x120s")
-COMMAND_OF_ID = struct.Struct("=I4xQ112s")
-ADD, CANCEL, COMPLETE, REARM, WATCH, UNWATCH, SIGNAL, CANCEL_KEY = range(1, 9)
 
-# Arguments, without the id and the last fields that are 0: struct twheel_complete_args and so on.
-COMPLETE_ARGS = struct.Struct("=Qi")
-WATCH_ARGS = struct.Struct("=QII")
-UNWATCH_ARGS = struct.Struct("=QQQ")
-REARM_ARGS = struct.Struct("=QQI")
-CANCEL_KEY_ARGS = struct.Struct("=QQ")
+
+class Command:
+    """Packs a struct twheel_command: the ioctl number, and the structure of the call behind it."""
+
+    def __init__(self, nr: int, args: str) -> None:
+        self._struct = struct.Struct("=I4x" + args)
+        self._cmd = 3 << 30 | (self._struct.size - 8) << 16 | 0xF7 << 8 | nr
+
+    def pack(self, *fields: Any) -> bytes:
+        return self._struct.pack(self._cmd, *fields)
+
+
+# An add without keys, with keys, and with all fields. The others: struct twheel_cancel_args and so on.
+ADDS = [Command(1, f"{size}s") for size in (32, 56, 96)]
+CANCEL = Command(2, "Q8x")
+COMPLETE = Command(3, "QQi4x")
+REARM = Command(4, "QQQI4x")
+WATCH = Command(5, "QQII8x")
+UNWATCH = Command(6, "QQQ8x")
+SIGNAL = Command(7, "48s")
+CANCEL_KEY = Command(8, "QQ8x")
 
 # struct twheel_result: the value, the error and a reserved field.
 RESULT = struct.Struct("=Qi4x")
@@ -100,19 +110,18 @@ class Batch:
     @parameters_of(Purgatory.add)
     def add(self, *keys: Any, **options: Any) -> None:
         args, array = add_args(*keys, **options)
-        self._put(COMMAND.pack(ADD, args))
+        used = len(args.rstrip(b"\0"))
+        self._put(ADDS[(used > 32) + (used > 56)].pack(args))
         self._keys.append(array)
 
     def cancel(self, id: int) -> None:
-        self._put(COMMAND_OF_ID.pack(CANCEL, u64(id, "id"), b""))
+        self._put(CANCEL.pack(u64(id, "id")))
 
     def complete(self, id: int, value: int = 0) -> None:
-        args = COMPLETE_ARGS.pack(u64(value, "value"), 0)
-        self._put(COMMAND_OF_ID.pack(COMPLETE, u64(id, "id"), args))
+        self._put(COMPLETE.pack(u64(id, "id"), u64(value, "value"), 0))
 
     def complete_error(self, id: int, error: int) -> None:
-        args = COMPLETE_ARGS.pack(0, s32(error))
-        self._put(COMMAND_OF_ID.pack(COMPLETE, u64(id, "id"), args))
+        self._put(COMPLETE.pack(u64(id, "id"), 0, s32(error)))
 
     def rearm(
         self,
@@ -123,8 +132,7 @@ class Batch:
         slack: float = 0,
         mode: Rearm = Rearm.ALWAYS,
     ) -> None:
-        args = REARM_ARGS.pack(*rearm_fields(timeout, deadline, slack, mode))
-        self._put(COMMAND_OF_ID.pack(REARM, u64(id, "id"), args))
+        self._put(REARM.pack(u64(id, "id"), *rearm_fields(timeout, deadline, slack, mode)))
 
     def rearm_many(
         self,
@@ -136,25 +144,23 @@ class Batch:
         mode: Rearm = Rearm.ALWAYS,
     ) -> None:
         """A rearm() of each operation, with the same deadline. Each has a result."""
-        args = REARM_ARGS.pack(*rearm_fields(timeout, deadline, slack, mode))
-        self._put(*[COMMAND_OF_ID.pack(REARM, u64(id, "id"), args) for id in ids])
+        fields = rearm_fields(timeout, deadline, slack, mode)
+        self._put(*[REARM.pack(u64(id, "id"), *fields) for id in ids])
 
     def watch(self, id: int, keys: Iterable[WatchLike]) -> None:
         array = specs(keys)
         size = ctypes.sizeof(_lib.twheel_watch_spec)
-        args = WATCH_ARGS.pack(ctypes.addressof(array), len(array), size)
-        self._put(COMMAND_OF_ID.pack(WATCH, u64(id, "id"), args))
+        self._put(WATCH.pack(u64(id, "id"), ctypes.addressof(array), len(array), size))
         self._keys.append(array)
 
     def unwatch(self, id: int, key: KeyLike) -> None:
-        args = UNWATCH_ARGS.pack(*Key(key).pair(), u64(id, "id"))
-        self._put(COMMAND.pack(UNWATCH, args))
+        self._put(UNWATCH.pack(*Key(key).pair(), u64(id, "id")))
 
     def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> None:
-        self._put(COMMAND.pack(SIGNAL, signal_args(key, value, amount, limit)))
+        self._put(SIGNAL.pack(signal_args(key, value, amount, limit)))
 
     def cancel_key(self, key: KeyLike) -> None:
-        self._put(COMMAND.pack(CANCEL_KEY, CANCEL_KEY_ARGS.pack(*Key(key).pair())))
+        self._put(CANCEL_KEY.pack(*Key(key).pair()))
 
     def _check(self) -> None:
         """Raise an error if the batch cannot be used."""
@@ -179,7 +185,8 @@ class Batch:
         fd = self._purgatory.fileno()
         while self._commands and not self._stopped:
             commands, nr = b"".join(self._commands), len(self._commands)
-            done = lib.twheel_execute(fd, commands, self._buffer, nr, self._flags)
+            size = len(commands)
+            done = lib.twheel_execute(fd, commands, size, self._buffer, nr, self._flags)
             check(done, self._purgatory)
             del self._commands[:done]
             packed = self._buffer.raw[: done * RESULT.size]

@@ -56,10 +56,11 @@ class twheel_watch_spec(ctypes.Structure):
 
 class twheel_add_args(ctypes.Structure):
     _fields_ = [
-        *fields32("flags", "condition", "quorum", "nr_keys"),
-        *fields64("keys", "threshold", "deadline", "slack", "period", "runs", "cookie"),
-        *fields32("clock", "key_size", "queue", "reserved"),
-        *fields64("id"),
+        *fields32("flags", "clock"),
+        *fields64("deadline", "cookie", "id", "keys"),
+        *fields32("nr_keys", "key_size", "condition", "quorum"),
+        *fields64("threshold", "slack", "period", "runs"),
+        *fields32("queue", "reserved"),
     ]
 
 
@@ -149,7 +150,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "twheel_drain": [c_int, count_p],
     "twheel_info": [c_int, c_uint64, POINTER(twheel_pending), POINTER(twheel_watch_spec), c_uint],
     "twheel_list": [c_int, c_uint, POINTER(c_uint64), POINTER(twheel_pending), c_uint],
-    "twheel_execute": [c_int, c_char_p, ctypes.c_void_p, c_uint, c_uint],
+    "twheel_execute": [c_int, c_char_p, c_uint, ctypes.c_void_p, c_uint, c_uint],
     "twheel_key_text": [c_char_p, POINTER(twheel_key)],
     "twheel_key_uuid": [c_char_p, POINTER(twheel_key)],
     "twheel_key_hash": [c_char_p, c_size_t],

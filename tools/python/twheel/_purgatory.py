@@ -188,7 +188,7 @@ class State(NamedTuple):
 
 # The input fields of struct twheel_add_args and twheel_signal_args, with the size of the structure.
 # They are packed faster than a ctypes.Structure is filled.
-ADD = struct.Struct("=4I7Q3I12x")
+ADD = struct.Struct("=2I2Q8xQ4I4QI4x")
 SIGNAL = struct.Struct("=QQQQI12x")
 
 
@@ -244,18 +244,18 @@ def add_args(
     )
     args = ADD.pack(
         flags,
+        clock,
+        interval(timeout) if deadline is None else u64(deadline, "deadline"),
+        u64(cookie, "cookie"),
+        ctypes.addressof(array) if len(array) else 0,
+        len(array),
+        ctypes.sizeof(_lib.twheel_watch_spec) if len(array) else 0,
         condition,
         u32(quorum or 0, "quorum"),
-        len(array),
-        ctypes.addressof(array) if len(array) else 0,
         u64(threshold or 0, "threshold"),
-        interval(timeout) if deadline is None else u64(deadline, "deadline"),
         interval(slack),  # inf is TWHEEL_SLACK_COARSE
         interval(period),
         u64(runs, "runs"),
-        u64(cookie, "cookie"),
-        clock,
-        ctypes.sizeof(_lib.twheel_watch_spec) if len(array) else 0,
         u32(queue, "queue"),
     )
     return args, array

@@ -25,6 +25,10 @@
 
 #define MAX_SHARED_PENDING	1048576
 
+union fake_args {
+	TWHEEL_ARGS
+};
+
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t fake_cond;
 static struct fake_file *files[MAX_FILES];
@@ -241,22 +245,32 @@ static const struct twheel_call_row *allowed(const struct fake_file *file, unsig
 	return NULL;
 }
 
+/* Copy the structure of a call, whose size is that of the caller. */
+static void copy_args(union fake_args *to, const void *from, unsigned int cmd)
+{
+	memset(to, 0, sizeof(*to));
+	memcpy(to, from, _IOC_SIZE(cmd) < sizeof(*to) ? _IOC_SIZE(cmd) : sizeof(*to));
+}
+
 static int run_batch(struct fake_file *file, struct twheel_batch_args *args)
 {
-	struct twheel_command *commands = (void *)(uintptr_t)args->commands;
+	const char *at = (void *)(uintptr_t)args->commands;
 	struct twheel_result *results = (void *)(uintptr_t)args->results;
 
 	args->failed = 0;
 	for (args->done = 0; args->done < args->nr; args->done++) {
-		struct twheel_command command = commands[args->done];
-		const struct twheel_call_row *row = allowed(file, command.call, true);
+		const struct twheel_command *command = (const void *)at;
+		unsigned int call = _IOC_NR(command->cmd);
+		const struct twheel_call_row *row = allowed(file, call, true);
 		struct twheel_result result = { .error = 0 };
+		union fake_args copy;
 
-		if (!row || fake_call(file, command.call, command.pad))
+		copy_args(&copy, command + 1, command->cmd);
+		if (!row || fake_call(file, call, &copy))
 			result.error = -errno;
 		else
-			memcpy(&result.value, (char *)command.pad + row->out,
-			       row->out_end - row->out);
+			memcpy(&result.value, (char *)&copy + row->out, row->out_end - row->out);
+		at += TWHEEL_COMMAND_SIZE(command->cmd);
 		results[args->done] = result;
 		args->failed += result.error != 0;
 		if (result.error && args->flags & TWHEEL_BATCH_STOP) {
@@ -307,8 +321,9 @@ static struct fake_file *file_of(int fd)
 
 int ioctl(int fd, unsigned long request, ...)
 {
+	union fake_args copy;
 	struct fake_file *file;
-	int status;
+	int status = -1;
 	va_list ap;
 	void *args;
 
@@ -322,8 +337,11 @@ int ioctl(int fd, unsigned long request, ...)
 		pthread_mutex_unlock(&fake_lock);
 		return real_ioctl(fd, request, args);
 	}
-	status = allowed(file, _IOC_NR(request), false) ?
-		 call_file(file, _IOC_NR(request), args) : -1;
+	if (allowed(file, _IOC_NR(request), false)) {
+		copy_args(&copy, args, request);
+		status = call_file(file, _IOC_NR(request), &copy);
+		memcpy(args, &copy, _IOC_SIZE(request));
+	}
 	pthread_mutex_unlock(&fake_lock);
 	return status;
 }
