@@ -1,91 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The configuration file, and the text of a signal. See bridge.h and twheel-bridge(1).
+ * The configuration file, and the connection to its servers. See twheel-bridge(1).
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "../twheelctl/units.h"
 #include "bridge.h"
 
 #define BLANKS		" \t\r\n"
-#define MAX_SIGNAL	1024	/* bytes of a message */
-
-static FILE *open_file(const char *path)
-{
-	FILE *file = fopen(path, "re");
-
-	if (!file)
-		die(USAGE, "%s: %s", path, strerror(errno));
-	return file;
-}
-
-/* Return: the first line of a file, without its end. */
-static const char *read_line(const char *path)
-{
-	FILE *file = open_file(path);
-	char *line = NULL;
-	size_t size = 0;
-
-	if (getline(&line, &size, file) < 0)
-		die(USAGE, "%s: no line", path);
-	fclose(file);
-	line[strcspn(line, "\r\n")] = '\0';
-	return line;
-}
+#define PING_INTERVAL	2000	/* ms */
 
 /* Copies a subject; %H is the name of the host up to its first dot. */
-static bool add_subject(struct bridge *bridge, const char *text)
+static bool add_subject(const char *text)
 {
-	struct subject *subject = &bridge->subjects[bridge->nr_subjects];
-	const char *mark = strstr(text, "%H");
+	char *name = bridge.subjects[bridge.nr_subjects].name;
+	const char *mark = strstr(text, "%H") ?: text + strlen(text);
 	struct utsname host;
-	char key[2 * NAME_SIZE];
-	int length;
 
-	if (bridge->nr_subjects == MAX_SUBJECTS || strpbrk(text, "*>\"\\") || uname(&host))
+	if (bridge.nr_subjects == MAX_SUBJECTS || strpbrk(text, "*>\"\\") || uname(&host))
 		return false;
-	length = !mark ? snprintf(subject->name, NAME_SIZE, "%s", text) :
-		 snprintf(subject->name, NAME_SIZE, "%.*s%.*s%s", (int)(mark - text), text,
-			  (int)strcspn(host.nodename, "."), host.nodename, mark + 2);
-	if (length >= NAME_SIZE)
+	host.nodename[*mark ? strcspn(host.nodename, ".") : 0] = '\0';
+	if (snprintf(name, NAME_SIZE, "%.*s%s%s", (int)(mark - text), text, host.nodename,
+		     *mark ? mark + 2 : "") >= NAME_SIZE)
 		return false;
-	for (int i = 0; i < bridge->nr_subjects; i++)
-		if (!strcmp(bridge->subjects[i].name, subject->name))
+	for (int i = 0; i < bridge.nr_subjects; i++)
+		if (!strcmp(bridge.subjects[i].name, name))
 			return false;
-	length = snprintf(key, sizeof(key), "twheel-bridge %s %s", bridge->stream ?: "",
-			  subject->name);
-	subject->key = twheel_key_hash(key, length);
-	bridge->nr_subjects++;
+	bridge.nr_subjects++;
 	return true;
 }
 
 /* Return: whether the line of the configuration is valid. */
-static bool take_word(struct bridge *bridge, const char *word, char *value)
+static bool take_line(const char *word, const char *value)
 {
 	const struct {
-		const char *word;
-		const char **value;
+		const char *word, **value;
 	} texts[] = {
-		{ "tls-ca", &bridge->ca }, { "tls-certificate", &bridge->certificate },
-		{ "tls-key", &bridge->key }, { "credentials", &bridge->credentials },
-		{ "user", &bridge->user }, { "password-file", &bridge->password },
-		{ "stream", &bridge->stream }, { "metrics", &bridge->metrics },
+		{ "tls-ca", &bridge.ca }, { "tls-certificate", &bridge.certificate },
+		{ "tls-key", &bridge.key }, { "credentials", &bridge.credentials },
+		{ "user", &bridge.user }, { "password", &bridge.password },
+		{ "stream", &bridge.stream }, { "metrics", &bridge.metrics },
 	};
 
-	if (!strcmp(word, "server")) {
-		if (bridge->nr_servers == MAX_SERVERS)
-			return false;
-		bridge->servers[bridge->nr_servers++] = strdup(value);
-		return true;
-	}
 	if (!strcmp(word, "subject"))
-		return bridge->stream && add_subject(bridge, value);
+		return add_subject(value);
 	if (!strcmp(word, "max-age"))
-		return parse_time(value, (__u64 *)&bridge->max_age);
+		return parse_time(value, &bridge.max_age);
+	if (!strcmp(word, "duplicates"))
+		return parse_time(value, &bridge.duplicates);
+	if (!strcmp(word, "replicas"))
+		return parse_count(value, 5, &bridge.replicas);
+	if (!strcmp(word, "server") && bridge.nr_servers < MAX_SERVERS)
+		return (bridge.servers[bridge.nr_servers++] = strdup(value));
 	if (!strcmp(word, "stream") && (strpbrk(value, ".*>\"\\") || strlen(value) >= NAME_SIZE))
 		return false;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
@@ -94,52 +62,74 @@ static bool take_word(struct bridge *bridge, const char *word, char *value)
 	return false;
 }
 
-void read_config(struct bridge *bridge, const char *path)
+void read_config(const char *path)
 {
-	char *line = NULL, *save, *word, *value;
-	FILE *file = open_file(path);
+	char *line = NULL, *word, *value;
+	FILE *file = fopen(path, "re");
 	unsigned int nr = 0;
 	size_t size = 0;
 
-	bridge->max_age = 600 * NSEC_PER_SEC;
+	if (!file)
+		err(USAGE, "%s", path);
 	while (getline(&line, &size, file) >= 0) {
 		nr++;
-		word = strtok_r(line, BLANKS, &save);
+		word = strtok(line, BLANKS);
 		if (!word || *word == '#')
 			continue;
-		value = strtok_r(NULL, BLANKS, &save);
-		if (!value || strtok_r(NULL, BLANKS, &save) || !take_word(bridge, word, value))
-			die(USAGE, "%s:%u: wrong line: '%s'", path, nr, word);
+		value = strtok(NULL, BLANKS);
+		if (!value || strtok(NULL, BLANKS) || !take_line(word, value))
+			errx(USAGE, "%s:%u: wrong line: '%s'", path, nr, word);
 	}
 	fclose(file);
 	free(line);
-	if (!bridge->nr_servers || !bridge->stream)
-		die(USAGE, "%s: no line 'server' or no line 'stream'", path);
-	if (!bridge->certificate != !bridge->key || (bridge->certificate && !bridge->ca))
-		die(USAGE, "%s: tls-certificate needs tls-key and tls-ca", path);
-	if (bridge->password)
-		bridge->password = read_line(bridge->password);
+	if (!bridge.nr_servers || !bridge.stream)
+		errx(USAGE, "%s: no line 'server' or no line 'stream'", path);
 }
 
-bool parse_signal(const char *text, int length, struct twheel_signal_args *args)
+const char *why(natsStatus status)
 {
-	char copy[MAX_SIGNAL + 1], *save, *word;
-	__u64 numbers[3] = { };
-	int nr;
+	const char *detail = nats_GetLastError(NULL);
 
-	if (length > MAX_SIGNAL || memchr(text, '\0', length))
-		return false;
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	word = strtok_r(copy, BLANKS, &save);
-	memset(args, 0, sizeof(*args));
-	if (!word || twheel_key_parse(word, &args->key))
-		return false;
-	for (nr = 0; (word = strtok_r(NULL, BLANKS, &save)); nr++)
-		if (nr == 3 || !parse_count(word, nr == 2 ? UINT32_MAX : UINT64_MAX, &numbers[nr]))
-			return false;
-	args->amount = numbers[0];
-	args->value = numbers[1];
-	args->limit = numbers[2];
-	return true;
+	return detail && *detail ? detail : natsStatus_GetText(status);
+}
+
+static void connected(natsConnection *connection, void *closure)
+{
+	(void)connection;
+	(void)closure;
+	bridge.connects++;
+}
+
+/*
+ * Connects; without @wait, in the background if no server can be reached. The library verifies
+ * that the certificate of a server has the name in its line.
+ */
+void connect_bridge(bool wait)
+{
+	natsOptions *options;
+	natsStatus status = natsOptions_Create(&options);
+
+	status = status ?: natsOptions_SetServers(options, bridge.servers, bridge.nr_servers);
+	status = status ?: natsOptions_SetMaxReconnect(options, -1);
+	status = status ?: natsOptions_SetPingInterval(options, PING_INTERVAL);
+	status = status ?: natsOptions_SetIgnoreDiscoveredServers(options, true);
+	status = status ?: natsOptions_SetReconnectedCB(options, connected, NULL);
+	status = status ?: natsOptions_SetRetryOnFailedConnect(options, !wait, connected, NULL);
+	status = status ?: natsOptions_SetUserInfo(options, bridge.user, bridge.password);
+	if (bridge.credentials)
+		status = status ?: natsOptions_SetUserCredentialsFromFiles(options,
+								bridge.credentials, NULL);
+	if (bridge.ca || bridge.certificate || bridge.key) {
+		status = status ?: natsOptions_SetSecure(options, true);
+		status = status ?: natsOptions_LoadCATrustedCertificates(options, bridge.ca);
+	}
+	if (bridge.certificate || bridge.key)
+		status = status ?: natsOptions_LoadCertificatesChain(options, bridge.certificate,
+								     bridge.key);
+	status = status ?: natsConnection_Connect(&bridge.connection, options);
+	if (!status || status == NATS_NOT_YET_CONNECTED)
+		status = natsConnection_JetStream(&bridge.js, bridge.connection, NULL);
+	if (status)
+		errx(FAILED, "cannot connect: %s", why(status));
+	natsOptions_Destroy(options);
 }

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "../twheelctl/units.h"
 #include "bridge.h"
 
 #define COUNT(field)	offsetof(struct subject, field)
@@ -21,60 +20,52 @@ static const struct {
 	{ "applied", "counter", "Signals applied.", COUNT(applied) },
 	{ "skipped", "counter", "Signals skipped because of their age.", COUNT(skipped) },
 	{ "wrong", "counter", "Messages that are not signals.", COUNT(wrong) },
-	{ "dropped", "counter", "Messages that the stream dropped unread, an estimate.",
-	  COUNT(dropped) },
+	{ "dropped", "counter", "Messages that the stream dropped, an estimate.", COUNT(dropped) },
 	{ "consumers", "counter", "Consumers created.", COUNT(consumers) },
 	{ "positions", "counter", "Positions that were ended by others.", COUNT(positions) },
 	{ "resets", "counter", "Replacements of the stream, or losses of its end.", COUNT(resets) },
 };
 
-static void print_families(FILE *file, const struct bridge *bridge)
+static void print_family(FILE *file, int i)
 {
-	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
-		fprintf(file, "# TYPE twheel_bridge_%s %s\n# HELP twheel_bridge_%s %s\n",
-			families[i].name, families[i].type, families[i].name, families[i].help);
-		for (const struct subject *subject = bridge->subjects;
-		     subject < bridge->subjects + bridge->nr_subjects; subject++) {
-			unsigned long long count =
-				*(const uint64_t *)((const char *)subject + families[i].offset);
+	fprintf(file, "# TYPE twheel_bridge_%s %s\n# HELP twheel_bridge_%s %s\n",
+		families[i].name, families[i].type, families[i].name, families[i].help);
+	for (int j = 0; j < bridge.nr_subjects; j++) {
+		char *subject = (char *)&bridge.subjects[j];
+		double count = *(_Atomic uint64_t *)(subject + families[i].offset);
 
-			fprintf(file, "twheel_bridge_%s%s{purgatory=\"%s\",subject=\"%s\"} ",
-				families[i].name, families[i].type[0] == 'c' ? "_total" : "",
-				bridge->purgatory, subject->name);
-			if (families[i].offset == COUNT(late))
-				fprintf(file, "%llu.%09llu\n", count / NSEC_PER_SEC,
-					count % NSEC_PER_SEC);
-			else
-				fprintf(file, "%llu\n", count);
-		}
+		fprintf(file, "twheel_bridge_%s%s{purgatory=\"%s\",subject=\"%s\"} %.15g\n",
+			families[i].name, families[i].type[0] == 'c' ? "_total" : "",
+			bridge.purgatory, bridge.subjects[j].name,
+			families[i].offset == COUNT(late) ? count / NSEC_PER_SEC : count);
 	}
 }
 
 /* The collector never reads half of the file. */
-bool write_metrics(const struct bridge *bridge)
+bool write_metrics(void)
 {
-	bool connected = natsConnection_Status(bridge->connection) == NATS_CONN_STATUS_CONNECTED;
 	char new_path[PATH_MAX];
+	bool connected = true;
 	FILE *file;
-	bool ok;
+	int bad;
 
-	if (!bridge->metrics)
+	if (!bridge.metrics)
 		return true;
-	snprintf(new_path, sizeof(new_path), "%s.new", bridge->metrics);
+	snprintf(new_path, sizeof(new_path), "%s.new", bridge.metrics);
 	file = fopen(new_path, "we");
 	if (!file)
 		return false;
-	for (int i = 0; i < bridge->nr_subjects; i++)
-		connected &= !!bridge->subjects[i].heard;
-	print_families(file, bridge);
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+		print_family(file, i);
+	for (int i = 0; i < bridge.nr_subjects; i++)
+		connected &= !!bridge.subjects[i].connected;
 	fprintf(file, "# TYPE twheel_bridge_connected gauge\n"
-		"# HELP twheel_bridge_connected Whether the servers send the signals of all subjects.\n"
+		"# HELP twheel_bridge_connected Whether servers send the signals of all subjects.\n"
 		"twheel_bridge_connected{purgatory=\"%s\"} %d\n"
 		"# TYPE twheel_bridge_reconnects counter\n"
 		"# HELP twheel_bridge_reconnects Lost connections that were made again.\n"
 		"twheel_bridge_reconnects_total{purgatory=\"%s\"} %u\n# EOF\n",
-		bridge->purgatory, connected, bridge->purgatory,
-		__atomic_load_n(&bridge->connects, __ATOMIC_RELAXED));
-	ok = !ferror(file);
-	return !fclose(file) && ok && !rename(new_path, bridge->metrics);
+		bridge.purgatory, connected, bridge.purgatory, bridge.connects);
+	bad = ferror(file);
+	return !fclose(file) && !bad && !rename(new_path, bridge.metrics);
 }

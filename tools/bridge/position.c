@@ -8,8 +8,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bridge.h"
 
@@ -21,57 +21,49 @@
  * A bridge that is killed in set_position() leaves two operations. The new one has the lower
  * position.
  */
-static void find_position(struct bridge *bridge, const struct twheel_pending *entry)
+static void find_position(struct subject *subject, const struct twheel_pending *entry)
 {
-	for (int i = 0; i < bridge->nr_subjects; i++) {
-		struct subject *subject = &bridge->subjects[i];
+	uint64_t position = END - entry->missing;
+	bool old = subject->id && position > subject->position;
 
-		if (memcmp(&subject->key, &entry->keys[0], sizeof(subject->key)) ||
-		    entry->condition != TWHEEL_COND_SUM || entry->nr_keys != 1 ||
-		    !(entry->flags & TWHEEL_PENDING_DETACHED) || entry->missing > END)
-			continue;
-		if (subject->id && subject->position < END - entry->missing) {
-			twheel_cancel(bridge->fd, entry->id);
-			continue;
-		}
-		if (subject->id)
-			twheel_cancel(bridge->fd, subject->id);
-		subject->id = entry->id;
-		subject->position = END - entry->missing;
-		subject->created = entry->cookie;
-	}
+	if (memcmp(&subject->key, &entry->keys[0], sizeof(subject->key)) || entry->nr_keys != 1 ||
+	    entry->condition != TWHEEL_COND_SUM || !(entry->flags & TWHEEL_PENDING_DETACHED))
+		return;
+	if (subject->id)
+		twheel_cancel(bridge.fd, old ? entry->id : subject->id);
+	if (old)
+		return;
+	subject->id = entry->id;
+	subject->position = position;
+	subject->created = entry->cookie;
 }
 
-void find_positions(struct bridge *bridge)
+void find_positions(void)
 {
 	static struct twheel_pending entries[NR_LISTED];
+	char text[2 * NAME_SIZE + 16];
 	uint64_t cursor = 0;
 
+	for (int i = 0; i < bridge.nr_subjects; i++)
+		bridge.subjects[i].key = twheel_key_hash(text, sprintf(text, "twheel-bridge %s %s",
+						bridge.stream, bridge.subjects[i].name));
 	while (cursor != TWHEEL_LIST_END) {
-		ssize_t nr = twheel_list(bridge->fd, TWHEEL_LIST_OTHERS, &cursor, entries,
+		ssize_t nr = twheel_list(bridge.fd, TWHEEL_LIST_OTHERS, &cursor, entries,
 					 NR_LISTED);
 
 		if (nr < 0)
-			die(FAILED, "cannot list %s: %s", bridge->purgatory, strerror(errno));
-		for (ssize_t i = 0; i < nr; i++)
-			find_position(bridge, &entries[i]);
+			err(FAILED, "cannot list %s", bridge.purgatory);
+		while (nr-- > 0)
+			for (int i = 0; i < bridge.nr_subjects; i++)
+				find_position(&bridge.subjects[i], &entries[nr]);
 	}
-}
-
-/* Reads the events of ended positions, which would otherwise count as unread forever. */
-static void drop_events(struct bridge *bridge)
-{
-	struct twheel_event event;
-	int fd = twheel_events(bridge->fd, QUEUE, O_NONBLOCK);
-
-	while (fd >= 0 && twheel_read_events(fd, &event, 1) == 1)
-		;
-	if (fd >= 0)
-		close(fd);
+	bridge.events = twheel_events(bridge.fd, QUEUE, O_NONBLOCK);
+	if (bridge.events < 0)
+		err(FAILED, "cannot read the events of %s", bridge.purgatory);
 }
 
 /* Replaces the operation. The new one has the whole position from its start. */
-void set_position(struct bridge *bridge, struct subject *subject, uint64_t position)
+void set_position(struct subject *subject, uint64_t position)
 {
 	struct twheel_watch_spec watch = { .key = subject->key };
 	struct twheel_add_args args = {
@@ -85,28 +77,31 @@ void set_position(struct bridge *bridge, struct subject *subject, uint64_t posit
 		.cookie = subject->created,
 		.queue = QUEUE,
 	};
+	struct twheel_event event;
 
-	if (twheel_add(bridge->fd, &args))
-		die(FAILED, "cannot store the position of %s: %s", subject->name, strerror(errno));
-	if (subject->id && !twheel_cancel(bridge->fd, subject->id))
-		drop_events(bridge);
+	if (twheel_add(bridge.fd, &args))
+		err(FAILED, "cannot store the position of %s", subject->name);
+	if (subject->id)
+		twheel_cancel(bridge.fd, subject->id);
+	/* Unread events would count against the limit of the queue. */
+	while (twheel_read_events(bridge.events, &event, 1) > 0)
+		;
 	subject->id = args.id;
 	subject->position = position;
 }
 
-void check_position(struct bridge *bridge, struct subject *subject)
+void check_position(struct subject *subject)
 {
-	static uint64_t said;
+	static __thread uint64_t said;
 	struct twheel_pending entry;
 
-	if (!twheel_info(bridge->fd, subject->id, &entry, NULL, 0)) {
+	if (!twheel_info(bridge.fd, subject->id, &entry, NULL, 0)) {
 		if (entry.missing == END - subject->position)
 			return;
 	} else if (errno != EALREADY) {
-		die(FAILED, "cannot use %s: %s", bridge->purgatory, strerror(errno));
+		err(FAILED, "cannot use %s", bridge.purgatory);
 	}
 	note(&said, "the position of %s was ended or changed: adding it again", subject->name);
 	subject->positions++;
-	set_position(bridge, subject, subject->position);
-	drop_events(bridge);
+	set_position(subject, subject->position);
 }

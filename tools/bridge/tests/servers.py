@@ -114,11 +114,10 @@ class Servers:
             raise AssertionError(f"{command}: status {done.returncode}: {done.stdout}")
         return done.stdout
 
-    def setup(self, config, purgatory, *arguments):
+    def setup(self, config, purgatory):
         """The servers are ready when this succeeds."""
         def ready():
-            done = subprocess.run([BRIDGE, "setup", "-c", config, purgatory, *arguments],
-                                  capture_output=True)
+            done = subprocess.run([BRIDGE, "setup", "-c", config, purgatory], capture_output=True)
             return done.returncode == 0
         eventually("setup", ready)
 
