@@ -43,14 +43,14 @@ void find_positions(void)
 	static struct twheel_pending entries[NR_LISTED];
 	char text[2 * NAME_SIZE + 16];
 	uint64_t cursor = 0;
+	ssize_t nr;
 
-	for (int i = 0; i < bridge.nr_subjects; i++)
-		bridge.subjects[i].key = twheel_key_hash(text, sprintf(text, "twheel-bridge %s %s",
-						bridge.stream, bridge.subjects[i].name));
+	for (int i = 0; i < bridge.nr_subjects; i++) {
+		nr = sprintf(text, "twheel-bridge %s %s", bridge.stream, bridge.subjects[i].name);
+		bridge.subjects[i].key = twheel_key_hash(text, nr);
+	}
 	while (cursor != TWHEEL_LIST_END) {
-		ssize_t nr = twheel_list(bridge.fd, TWHEEL_LIST_OTHERS, &cursor, entries,
-					 NR_LISTED);
-
+		nr = twheel_list(bridge.fd, TWHEEL_LIST_OTHERS, &cursor, entries, NR_LISTED);
 		if (nr < 0)
 			err(FAILED, "cannot list %s", bridge.purgatory);
 		while (nr-- > 0)

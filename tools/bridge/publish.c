@@ -63,17 +63,17 @@ int publish(const char *subject, bool ids)
 
 int setup(void)
 {
-	char all[NAME_SIZE], hosts[NAME_SIZE], parts[NAME_SIZE];
-	const char *subjects[] = { all, hosts, parts };
+	static const char * const kinds[] = { "all", "host.*", "part.*" };
 	jsStreamConfig config;
 	natsStatus status;
+	char *subjects[3];
 
-	snprintf(all, NAME_SIZE, "twheel.%s.all", bridge.purgatory);
-	snprintf(hosts, NAME_SIZE, "twheel.%s.host.*", bridge.purgatory);
-	snprintf(parts, NAME_SIZE, "twheel.%s.part.*", bridge.purgatory);
+	for (int i = 0; i < 3; i++)
+		if (asprintf(&subjects[i], "twheel.%s.%s", bridge.purgatory, kinds[i]) < 0)
+			errx(FAILED, "no memory");
 	jsStreamConfig_Init(&config);
 	config.Name = bridge.stream;
-	config.Subjects = subjects;
+	config.Subjects = (const char **)subjects;
 	config.SubjectsLen = 3;
 	config.MaxAge = bridge.max_age;
 	config.Duplicates = bridge.duplicates < bridge.max_age ? bridge.duplicates : bridge.max_age;

@@ -50,12 +50,13 @@ static bool is_position(const struct twheel_key *key)
 static void put_signal(struct subject *subject, struct twheel_batch *batch, natsMsg *message,
 		       const jsMsgMetaData *data)
 {
-	struct twheel_signal_args args, step = {
+	static __thread uint64_t said;
+	const struct twheel_signal_args step = {
 		.key = subject->key,
 		.amount = data->Sequence.Stream - subject->position,
 	};
 	int64_t age = nats_NowInNanoSeconds() - data->Timestamp;
-	static __thread uint64_t said;
+	struct twheel_signal_args args;
 
 	if (!parse_signal(natsMsg_GetData(message), natsMsg_GetDataLength(message), &args) ||
 	    is_position(&args.key)) {
