@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The counters of wheels in the fdinfo of the control node, and debugfs: wheels, purgatories and
- * pending operations.
+ * debugfs: wheels, users, purgatories and pending operations.
  *
+ *	twheel/counts		counters, a line per clock for all wheels of users, per other wheel,
+ *				and per user
  *	twheel/wheels		a line per wheel, and per shard that has been used
  *	twheel/buckets		a line per bucket of a wheel, see buckets.c
  *	twheel/purgatories	a line per purgatory
@@ -21,6 +22,8 @@
 
 #include "core/twheel.h"
 #include "debugfs.h"
+#include "dev/instance.h"
+#include "dev/user.h"
 #include "op/op.h"
 
 static struct dentry *dir;
@@ -59,8 +62,7 @@ static void line_show(struct seq_file *file, enum twheel_clock clock,
 	seq_printf(file, " name=%s\n", name);
 }
 
-/* Print a line for the users' wheels of each clock, and for each other wheel. */
-void twheel_wheels_show(struct seq_file *file)
+static int counts_show(struct seq_file *file, void *unused)
 {
 	struct twheel_stats stats;
 	struct twheel *wheel;
@@ -78,7 +80,10 @@ void twheel_wheels_show(struct seq_file *file)
 		line_show(file, wheel->clock, &stats, wheel->name);
 	}
 	mutex_unlock(&twheel_wheels_lock);
+	twheel_users_show(file, twheel_instances_count);
+	return 0;
 }
+DEFINE_SHOW_ATTRIBUTE(counts);
 
 static void wheel_show(struct seq_file *file, struct twheel *wheel)
 {
@@ -220,6 +225,7 @@ DEFINE_SHOW_ATTRIBUTE(operations);
 void __init twheel_debugfs_init(void)
 {
 	dir = debugfs_create_dir("twheel", NULL);
+	debugfs_create_file("counts", 0400, dir, NULL, &counts_fops);
 	debugfs_create_file("wheels", 0400, dir, NULL, &wheels_fops);
 	debugfs_create_file("buckets", 0400, dir, NULL, &buckets_fops);
 	debugfs_create_file("purgatories", 0400, dir, NULL, &purgatories_fops);

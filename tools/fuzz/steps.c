@@ -199,5 +199,6 @@ void step_look(struct thread *t)
 	}
 	read_path(t, path);
 	if (one_in(t, 8))
-		read_path(t, "/sys/kernel/debug/twheel/wheels");
+		read_path(t, draw(t, 2) ? "/sys/kernel/debug/twheel/wheels" :
+					   "/sys/kernel/debug/twheel/counts");
 }

@@ -140,6 +140,7 @@ static int debugfs(const char *name)
 }
 
 CALL(debugfs_wheels, debugfs("wheels"))
+CALL(debugfs_counts, debugfs("counts"))
 CALL(debugfs_buckets, debugfs("buckets"))
 CALL(debugfs_purgatories, debugfs("purgatories"))
 CALL(debugfs_operations, debugfs("operations"))
@@ -500,6 +501,7 @@ static void test_kernel(void)
 	TEST(purgatory_create, undo_purgatory_create);
 	do_purgatory_create();
 	TEST(debugfs_wheels, nothing);
+	TEST(debugfs_counts, nothing);
 	TEST(debugfs_buckets, nothing);
 	TEST(debugfs_purgatories, nothing);
 	TEST(debugfs_operations, nothing);

@@ -8,6 +8,7 @@
 #include "named.h"
 
 #define NAME	"shown"
+#define COUNTS	"/sys/kernel/debug/twheel/counts"
 
 FIXTURE(shown) {
 	int fd;
@@ -40,16 +41,13 @@ static long long attribute(const char *name)
 	return file_number(path);
 }
 
-/* The text after @field in the fdinfo of a descriptor, "" without the field. */
-static const char *fd_field(int fd, const char *field)
+/* The text after @field in a line of a file, "" without the field. */
+static const char *field_of(const char *path, const char *field)
 {
 	static char line[1024];
 	size_t size = strlen(field);
-	char path[64];
-	FILE *file;
+	FILE *file = fopen(path, "r");
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "r");
 	if (!file)
 		return "";
 	while (fgets(line, sizeof(line), file)) {
@@ -61,6 +59,14 @@ static const char *fd_field(int fd, const char *field)
 	}
 	fclose(file);
 	return "";
+}
+
+static const char *fd_field(int fd, const char *field)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	return field_of(path, field);
 }
 
 static long long fd_number(int fd, const char *field)
@@ -341,9 +347,9 @@ static long long sum_of_list(const char *text)
 }
 
 /* The counts of the wheels of all users, by CLOCK_MONOTONIC. Returns whether they are valid. */
-static bool users_counts(int control, struct wheel_counts *counts)
+static bool users_counts(struct wheel_counts *counts)
 {
-	const char *text = fd_field(control, "twheel-wheel"), *fired, *late;
+	const char *text = field_of(COUNTS, "twheel-wheel"), *fired, *late;
 
 	fired = strstr(text, " fired=");
 	late = strstr(text, " late=");
@@ -355,38 +361,44 @@ static bool users_counts(int control, struct wheel_counts *counts)
 	return counts->timed != -1ULL;
 }
 
-TEST_F(shown, fdinfo_of_the_control_node)
+TEST_F(shown, fdinfo_of_the_control_node_has_no_counts)
 {
 	int control = open("/dev/twheel-control", O_RDONLY | O_CLOEXEC);
+
+	ASSERT_LE(0, control);
+	EXPECT_STREQ("1", fd_field(control, "twheel-control"));
+	EXPECT_STREQ("", fd_field(control, "twheel-wheel"));
+	EXPECT_STREQ("", fd_field(control, "twheel-user"));
+	close(control);
+}
+
+TEST_F(shown, counts_of_the_wheels_of_users)
+{
 	struct wheel_counts before, after;
 	struct twheel_event event;
 	int i;
 
-	ASSERT_LE(0, control);
-	ASSERT_TRUE(users_counts(control, &before));
+	ASSERT_TRUE(users_counts(&before));
 	EXPECT_LE(before.timed, before.fired);
 	for (i = 0; i < 5; i++)
 		ASSERT_NE(0, add_deadline(self->fd, MSEC, 0, 0));
 	for (i = 0; i < 5; i++)
 		ASSERT_TRUE(next_event(self->fd, &event));
-	ASSERT_TRUE(users_counts(control, &after));
+	ASSERT_TRUE(users_counts(&after));
 	EXPECT_LE(before.fired + 5, after.fired);
 	EXPECT_LE(after.timed, after.fired);
 	EXPECT_LT(before.timed, after.timed);
-	close(control);
 }
 
-/* A number of the first user in the fdinfo of the control node, such as "added=", or -1. */
+/* A number of the first user, such as "added=", or -1. */
 static long long of_user(const char *field)
 {
-	int control = open("/dev/twheel-control", O_RDONLY | O_CLOEXEC);
-	const char *at = control < 0 ? NULL : strstr(fd_field(control, "twheel-user"), field);
+	const char *at = strstr(field_of(COUNTS, "twheel-user"), field);
 
-	close(control);
 	return at ? atoll(at + strlen(field)) : -1;
 }
 
-TEST_F(shown, fdinfo_of_the_control_node_has_the_operations_of_users)
+TEST_F(shown, counts_have_the_operations_of_users)
 {
 	int fd = twheel_open(0);
 	__u64 id;
@@ -403,7 +415,7 @@ TEST_F(shown, fdinfo_of_the_control_node_has_the_operations_of_users)
 	EXPECT_EQ(0, of_user("ops="));
 }
 
-TEST_F(shown, fdinfo_of_the_control_node_has_the_totals_of_private_purgatories)
+TEST_F(shown, counts_have_the_totals_of_private_purgatories)
 {
 	int first = twheel_open(0), second = twheel_open(0);
 	long long added = of_user("added="), completed = of_user("completed=");

@@ -3,7 +3,7 @@
  * twheelctl holders: the open files, the named purgatories and the modules because of which
  * the module cannot be unloaded.
  *
- * It reads /proc. The fdinfo of a file has twheel-name for a purgatory, and twheel-wheel for
+ * It reads /proc. The fdinfo of a file has twheel-name for a purgatory, and twheel-control for
  * the control node; the path of a file may be anything.
  */
 #include <ctype.h>
@@ -96,7 +96,7 @@ static bool read_fdinfo(struct holder *holder)
 	if (!file)
 		return false;
 	while (!holder->control && fgets(text, sizeof(text), file)) {
-		holder->control = !strncmp(text, "twheel-wheel:", strlen("twheel-wheel:"));
+		holder->control = !strncmp(text, "twheel-control:", strlen("twheel-control:"));
 		found |= sscanf(text, "twheel-name: %63s", holder->name) == 1;
 		holder->counted |= sscanf(text, "twheel-own: %llu", &holder->pending) == 1;
 	}

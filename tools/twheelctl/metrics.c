@@ -2,11 +2,9 @@
 /*
  * twheelctl metrics: counts of purgatories and wheels in the OpenMetrics text format.
  *
- * The counts of purgatories are in sysfs, those of wheels and users in the fdinfo of the control
- * node, which requires permission to open it.
+ * The counts of purgatories are in sysfs, those of wheels and users in debugfs, for root.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +20,11 @@ static const char metrics_help[] =
 "Prints counts in the OpenMetrics text format, for example for the textfile collector of\n"
 "the node exporter: those of all named purgatories, those of all wheels, which include a\n"
 "histogram of lateness, and those of all users, which include private purgatories. The\n"
-"latter two require permission to open /dev/twheel-control.\n"
+"latter two are printed for root, if debugfs is mounted.\n"
 "\n"
 "A counter begins at 0 when the purgatory is created or the module is loaded.\n";
+
+#define COUNTS		"/sys/kernel/debug/twheel/counts"
 
 #define NR_VALUES	3
 
@@ -252,28 +252,24 @@ void print_user_metrics(const struct user *list, size_t nr)
 /* Prints the counts of the wheels and of the users, or the reason why there are none. */
 static void print_wheels(void)
 {
-	int fd = open(TWHEEL_CONTROL, O_RDONLY | O_CLOEXEC);
 	size_t nr, nr_users, unknown;
 	struct user *users;
 	struct wheel *list;
-	char path[64];
 
-	if (fd < 0) {
+	if (access(COUNTS, R_OK)) {
 		fprintf(stderr,
 			"twheelctl metrics: no counts of wheels and users: cannot open %s: %s\n",
-			TWHEEL_CONTROL, strerror(errno));
+			COUNTS, strerror(errno));
 		return;
 	}
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	nr = read_wheels(path, &list, &unknown);
-	nr_users = read_users(path, &users);
-	close(fd);
+	nr = read_wheels(COUNTS, &list, &unknown);
+	nr_users = read_users(COUNTS, &users);
 	if (unknown)
 		fprintf(stderr,
 			"twheelctl metrics: no counts of %zu wheels: unknown format in %s\n",
-			unknown, path);
+			unknown, COUNTS);
 	else if (!nr)
-		fprintf(stderr, "twheelctl metrics: no counts of wheels in %s\n", path);
+		fprintf(stderr, "twheelctl metrics: no counts of wheels in %s\n", COUNTS);
 	print_wheel_metrics(list, nr);
 	print_user_metrics(users, nr_users);
 	free(list);

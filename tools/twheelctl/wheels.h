@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reads the counts of the wheels and of the users from the fdinfo of the control node.
+ * Reads the counts of the wheels and of the users from debugfs.
  */
 #ifndef TWHEELCTL_WHEELS_H
 #define TWHEELCTL_WHEELS_H
@@ -69,15 +69,15 @@ struct user {
 size_t read_users(const char *path, struct user **list);
 
 /*
- * Parses a line of fdinfo, with or without its newline.
+ * Parses a line of the file, with or without its newline.
  * Return: false if the line is of another kind, or lacks a count.
  */
 bool parse_wheel(const char *line, struct wheel *wheel);
 
 /*
- * Reads the counts of all wheels from the fdinfo of a descriptor of the control node. Those with
- * the same name and clock are added up. @list is freed by the caller; @unknown is set to the number
- * of lines of wheels that cannot be parsed.
+ * Reads the counts of all wheels from a file in debugfs. Those with the same name and clock are
+ * added up. @list is freed by the caller; @unknown is set to the number of lines of wheels that
+ * cannot be parsed.
  * Return: number of entries.
  */
 size_t read_wheels(const char *path, struct wheel **list, size_t *unknown);

@@ -14,8 +14,6 @@
 
 #include "shard.h"
 
-struct seq_file;
-
 /**
  * struct twheel - a wheel
  * @registered: entry in twheel_wheels; protected by twheel_wheels_lock
@@ -77,8 +75,6 @@ u64 twheel_next(struct twheel *wheel);
 
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
 void twheel_stats_retire(struct twheel *wheel);
-/* In debugfs.c, for the device, too. */
-void twheel_wheels_show(struct seq_file *file);
 void twheel_users_stats(enum twheel_clock clock, struct twheel_stats *stats);
 
 int __init twheel_system_check(void);

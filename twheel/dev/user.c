@@ -30,7 +30,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -487,20 +486,17 @@ static void user_show(struct seq_file *file, struct twheel_user *user)
 
 /*
  * Print a line for each user of the initial user namespace, which includes what the ids of its
- * namespaces are charged. Other users are visible to an administrator only. The reader sees ids of
- * its own namespace. @count brings the totals of a user up to date.
+ * namespaces are charged. The reader sees ids of its own namespace. @count brings the totals of a
+ * user up to date.
  */
 void twheel_users_show(struct seq_file *file, void (*count)(struct twheel_user *user))
 {
-	bool all = file_ns_capable(file->file, &init_user_ns, CAP_SYS_ADMIN);
 	struct twheel_user *user;
 	unsigned long key = 0;
 
 	while ((user = user_next(&users, &key))) {
-		if (all || twheel_user_is_caller(user)) {
-			count(user);
-			user_show(file, user);
-		}
+		count(user);
+		user_show(file, user);
 		twheel_user_put(user);
 		/* The buffer is enlarged, and all of this repeated. */
 		if (seq_has_overflowed(file) || fatal_signal_pending(current))
