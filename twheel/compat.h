@@ -35,14 +35,24 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* ktime_get_snapshot() takes a clock since 7.3. */
-static inline void twheel_clock_snapshot(struct system_time_snapshot *snapshot)
+/*
+ * The time of CLOCK_REALTIME, and the number of its changes so far. ktime_get_snapshot() takes a
+ * clock since 7.3.
+ */
+static inline u64 twheel_clock_snapshot(u32 *changes)
 {
+	struct system_time_snapshot snapshot;
+	u64 now;
+
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
-	ktime_get_snapshot_id(CLOCK_REALTIME, snapshot);
+	ktime_get_snapshot_id(CLOCK_REALTIME, &snapshot);
+	now = ktime_to_ns(snapshot.systime);
 #else
-	ktime_get_snapshot(snapshot);
+	ktime_get_snapshot(&snapshot);
+	now = ktime_to_ns(snapshot.real);
 #endif
+	*changes = snapshot.clock_was_set_seq;
+	return now;
 }
 
 /* The devnode() callback takes a const device since 6.2. */

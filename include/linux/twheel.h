@@ -216,7 +216,22 @@ static inline u64 twheel_deadline(u64 delay_ns)
 	return twheel_deadline_after(ktime_get_ns(), delay_ns);
 }
 
-u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns);
+/**
+ * twheel_deadline_on - deadline after a delay, by the clock of a wheel
+ * @wheel: the wheel
+ * @delay_ns: delay from now in ns
+ *
+ * On a wheel of CLOCK_REALTIME the deadline is a time of day, and setting the clock changes
+ * the delay. Use a wheel of another clock for plain delays.
+ *
+ * Context: any except NMI.
+ * Return: as twheel_deadline_after().
+ */
+static inline u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns)
+{
+	return twheel_deadline_after(twheel_now(wheel), delay_ns);
+}
+
 void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 		       void (*fn)(struct twheel_timer *timer));
 void twheel_wall_timer_init(struct twheel_wall_timer *timer, struct twheel *wheel,

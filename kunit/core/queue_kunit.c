@@ -20,7 +20,7 @@ static bool lacks_memory;
 static void queue_start(struct kunit *test, unsigned int slots, u64 now)
 {
 	twheel_queue_init(&queue, slots, 1, now);
-	KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
+	KUNIT_ASSERT_EQ(test, wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 }
 
 static void queue_end(struct kunit *test)
@@ -35,7 +35,7 @@ static void add(struct kunit *test, struct twheel_node *node, u64 expires)
 	bool grow = !lacks_memory && expires != TWHEEL_TICK_NEVER;
 
 	while (grow && !twheel_wheel_reaches(&queue.wheel, expires))
-		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 	node->expires = expires;
 	twheel_queue_add(&queue, node, node->expires);
 }
@@ -86,7 +86,7 @@ static void idle_queue_is_forwarded(struct kunit *test)
 	twheel_queue_forward(&queue, 1000000);
 	add(test, &near, 1000010);
 	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 1000010);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), 1000010);
 
 	/* The time never moves past the next expiry, and never back. */
 	add(test, &far, 1000050);
@@ -118,7 +118,7 @@ static void many_nodes_cascade_in_bounded_chunks(struct kunit *test)
 	unsigned int calls = 1;
 
 	many_nodes_start(test);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 128);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), 128);
 	while (queue_advance(&queue, 128, BUDGET))
 		calls++;
 	KUNIT_EXPECT_GE(test, calls, NR_MANY / BUDGET);
@@ -171,7 +171,7 @@ static void queue_is_emptied_step_by_step(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, taken, 4);
 	KUNIT_EXPECT_EQ(test, steps, 4 + 4);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), TWHEEL_TICK_NEVER);
 }
 
 /* The model: an array with the nodes in the queue. */
@@ -233,7 +233,7 @@ static void model_advance(struct kunit *test, struct model *model, u64 now)
 	model->now = now;
 	KUNIT_ASSERT_GT(test, model_earliest(model), now);
 	/* The next wakeup is in time for the earliest node. */
-	KUNIT_ASSERT_LE(test, twheel_queue_next(&queue), model_earliest(model));
+	KUNIT_ASSERT_LE(test, queue_next(&queue), model_earliest(model));
 }
 
 static u64 model_step(const struct model *model, struct rnd_state *random, unsigned int bits)

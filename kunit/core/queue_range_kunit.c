@@ -92,7 +92,7 @@ static void add(struct kunit *test)
 	node->expires = random_tick(range->horizon[range->nr_added++ % range->nr_horizons]);
 	while (!twheel_wheel_reaches(wheel, node->expires)) {
 		KUNIT_ASSERT_LT(test, wheel->nr_levels, TWHEEL_LEVELS_MAX);
-		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, wheel_add_level(wheel, GFP_KERNEL), 0);
 	}
 	twheel_queue_add(&range->queue, node, node->expires);
 	range->max_cascaded += level_of(node->expires - wheel->now, wheel->slots);
@@ -126,7 +126,7 @@ static void step(struct kunit *test, u64 next)
 	if (next > range->now) {
 		advance(test, next - random_within(&range->random, next - range->now));
 		KUNIT_ASSERT_EQ(test, work(), done);
-		KUNIT_ASSERT_EQ(test, twheel_queue_next(&range->queue), next);
+		KUNIT_ASSERT_EQ(test, queue_next(&range->queue), next);
 	}
 	advance(test, next);
 	KUNIT_ASSERT_GT(test, work(), done);
@@ -139,7 +139,7 @@ static void expect_exact_expiry(struct kunit *test)
 
 	while (range->nr_added < range->nr_nodes / 2)
 		add(test);
-	while ((next = twheel_queue_next(&range->queue)) != TWHEEL_TICK_NEVER) {
+	while ((next = queue_next(&range->queue)) != TWHEEL_TICK_NEVER) {
 		step(test, next);
 		KUNIT_ASSERT_LE(test, range->queue.nr_cascaded, range->max_cascaded);
 		if (range->nr_added < range->nr_nodes && !random_below(&range->random, 4))

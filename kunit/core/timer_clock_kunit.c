@@ -226,6 +226,62 @@ static void due_timers_fire_without_error(struct kunit *test)
 	}
 }
 
+static struct twheel_wall_timer rearmed;
+static int rearmed_error;
+
+static void rearm_and_ask(struct twheel_timer *timer)
+{
+	if (!rearmed_error)
+		twheel_timer_rearm(timer, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS);
+	rearmed_error = twheel_timer_error(timer);
+}
+
+/* The error is that of the call, also after the callback has armed its timer again. */
+static void rearm_in_callback_keeps_error(struct kunit *test)
+{
+	rearmed_error = 0;
+	twheel_wall_timer_init(&rearmed, timer_wheel, rearm_and_ask, TWHEEL_TIMER_CANCEL_ON_SET);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&rearmed.timer, TWHEEL_NEVER), 0);
+	clock_move(test, NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, rearmed_error, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&rearmed.timer), 0);
+}
+
+static struct twheel_wall_timer plain_timer, on_set_timers[200];
+static unsigned int nr_cancelled, nr_before_plain;
+
+static void count_cancelled(struct twheel_timer *timer)
+{
+	if (timer == &plain_timer.timer)
+		nr_before_plain = nr_cancelled;
+	else
+		nr_cancelled++;
+}
+
+/* Many timers are cancelled, while another one is due. */
+static void cancelled_timers_do_not_delay_others(struct kunit *test)
+{
+	static struct timer_probe busy;
+	unsigned int i;
+
+	nr_cancelled = 0;
+	nr_before_plain = U32_MAX;
+	keep_busy(test, &busy);
+	for (i = 0; i < ARRAY_SIZE(on_set_timers); i++) {
+		twheel_wall_timer_init(&on_set_timers[i], timer_wheel, count_cancelled,
+				       TWHEEL_TIMER_CANCEL_ON_SET);
+		KUNIT_EXPECT_EQ(test, twheel_timer_add(&on_set_timers[i].timer, TWHEEL_NEVER), 0);
+	}
+	twheel_wall_timer_init(&plain_timer, timer_wheel, count_cancelled, 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&plain_timer.timer, twheel_deadline_on(timer_wheel,
+							100 * NSEC_PER_MSEC)), 0);
+	clock_move(test, NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, nr_cancelled, ARRAY_SIZE(on_set_timers));
+	KUNIT_EXPECT_LE(test, nr_before_plain, 32);
+}
+
 /* Many timers are pending, some of them cancel-on-set timers. */
 static void expiry_continues_during_repeated_steps(struct kunit *test)
 {
@@ -281,6 +337,8 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_undone_at_once_is_noticed),
 	KUNIT_CASE(step_wakes_no_reaper_for_other_timers),
 	KUNIT_CASE(due_timers_fire_without_error),
+	KUNIT_CASE(rearm_in_callback_keeps_error),
+	KUNIT_CASE(cancelled_timers_do_not_delay_others),
 	KUNIT_CASE(expiry_continues_during_repeated_steps),
 	KUNIT_CASE(each_clock_has_a_system_wheel),
 	{}

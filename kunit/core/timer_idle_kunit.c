@@ -10,7 +10,7 @@
 #include <linux/err.h>
 #include <linux/time64.h>
 
-#include "../../twheel/core/twheel.h"
+#include "../queue.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "timer_set.h"
@@ -109,7 +109,7 @@ static void wait_until_idle(struct twheel *wheel)
 {
 	u64 next, now;
 
-	while ((next = twheel_next(wheel)) != TWHEEL_NEVER) {
+	while ((next = wheel_next(wheel)) != TWHEEL_NEVER) {
 		now = twheel_now(wheel);
 		if (next > now + 2 * HOUR_NS)
 			break;

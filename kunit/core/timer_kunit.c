@@ -13,6 +13,7 @@
 #include <linux/time64.h>
 
 #include "../../twheel/core/twheel.h"
+#include "../queue.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "timer_probe.h"
@@ -164,7 +165,7 @@ static void cancelled_timers_of_many_ticks_wake_no_reaper(struct kunit *test)
 	ndelay((20 + i) * twheel_tick_ns(timer_wheel));
 	local_irq_enable();
 	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_next(timer_wheel), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, wheel_next(timer_wheel), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
 }
 

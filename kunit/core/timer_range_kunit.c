@@ -18,8 +18,8 @@
 #include <linux/string.h>
 
 #include "../../twheel/core/shard.h"
-#include "../../twheel/core/twheel.h"
 #include "../random.h"
+#include "../queue.h"
 #include "../stats.h"
 #include "timer_set.h"
 #include "leap.h"
@@ -193,7 +193,7 @@ static u64 next_wakeup(void)
 	unsigned int i;
 
 	for (i = 0; i < NR_SHAPES; i++) {
-		next = twheel_next(runs[i].timer_set.wheel);
+		next = wheel_next(runs[i].timer_set.wheel);
 		now = twheel_now(runs[i].timer_set.wheel);
 		if (next != TWHEEL_NEVER)
 			ahead = min(ahead, next > now ? next - now : 0);

@@ -7,7 +7,7 @@
  */
 #include <kunit/test.h>
 
-#include "../../twheel/core/wheel.h"
+#include "../queue.h"
 
 static struct twheel_queue queue;
 static struct twheel_wheel * const wheel = &queue.wheel;
@@ -15,7 +15,7 @@ static struct twheel_wheel * const wheel = &queue.wheel;
 static void wheel_start(struct kunit *test, unsigned int slots, u64 now)
 {
 	twheel_queue_init(&queue, slots, 1, now);
-	KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(wheel, GFP_KERNEL), 0);
+	KUNIT_ASSERT_EQ(test, wheel_add_level(wheel, GFP_KERNEL), 0);
 }
 
 static void wheel_end(struct kunit *test)
@@ -27,7 +27,7 @@ static void wheel_end(struct kunit *test)
 static struct twheel_slot place(struct kunit *test, u64 tick)
 {
 	while (!twheel_wheel_reaches(wheel, tick))
-		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, wheel_add_level(wheel, GFP_KERNEL), 0);
 	return twheel_wheel_find(wheel, tick);
 }
 

@@ -103,7 +103,7 @@ static struct twheel_queue queue;
 static int task_list_init(struct kunit *test)
 {
 	twheel_queue_init(&queue, SLOTS, 1, START);
-	return twheel_wheel_add_level(&queue.wheel, GFP_KERNEL);
+	return wheel_add_level(&queue.wheel, GFP_KERNEL);
 }
 
 static void task_list_exit(struct kunit *test)
@@ -170,9 +170,9 @@ static void get_delay(struct kunit *test)
 	struct twheel_node node;
 
 	put(&node, START + 10);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START + 10);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), START + 10);
 	KUNIT_EXPECT_FALSE(test, queue_advance(&queue, START + 5, NR_NODES));
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue) - queue.wheel.now, 5);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue) - queue.wheel.now, 5);
 	twheel_node_del(&node);
 }
 

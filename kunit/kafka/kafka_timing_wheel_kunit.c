@@ -27,7 +27,7 @@ static void add(struct kunit *test, struct twheel_node *node, u64 deadline_ms)
 {
 	node->expires = tick_of(deadline_ms);
 	while (!twheel_wheel_reaches(&queue.wheel, node->expires))
-		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 	twheel_queue_add(&queue, node, node->expires);
 }
 
@@ -40,7 +40,7 @@ static bool advance(u64 now_ms)
 static int timing_wheel_init(struct kunit *test)
 {
 	twheel_queue_init(&queue, SLOTS, 1, START_MS / TICK_MS);
-	return twheel_wheel_add_level(&queue.wheel, GFP_KERNEL);
+	return wheel_add_level(&queue.wheel, GFP_KERNEL);
 }
 
 static void timing_wheel_exit(struct kunit *test)
@@ -55,7 +55,7 @@ static void add_valid_task(struct kunit *test)
 
 	add(test, &node, START_MS + 2 * TICK_MS);
 	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 1);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), tick_of(START_MS + 2 * TICK_MS));
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), tick_of(START_MS + 2 * TICK_MS));
 	KUNIT_EXPECT_FALSE(test, advance(START_MS + 2 * TICK_MS - 1));
 	KUNIT_EXPECT_TRUE(test, advance(START_MS + 2 * TICK_MS));
 	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
@@ -67,7 +67,7 @@ static void add_expired_task(struct kunit *test)
 	struct twheel_node node;
 
 	add(test, &node, START_MS - 1);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START_MS / TICK_MS);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), START_MS / TICK_MS);
 	KUNIT_EXPECT_TRUE(test, advance(START_MS));
 	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
 }
@@ -136,7 +136,7 @@ static void advance_clock_with_overflow_wheel(struct kunit *test)
 	struct twheel_node node;
 
 	add(test, &node, START_MS + TURN_MS + TICK_MS);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), tick_of(START_MS + TURN_MS));
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), tick_of(START_MS + TURN_MS));
 	KUNIT_EXPECT_TRUE(test, twheel_wheel_reaches(&queue.wheel, far - 1));
 	KUNIT_EXPECT_FALSE(test, twheel_wheel_reaches(&queue.wheel, far));
 

@@ -12,7 +12,7 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
-#include "../../twheel/core/twheel.h"
+#include "../queue.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "model.h"
@@ -251,10 +251,10 @@ static bool wheel_works(struct twheel *wheel, const struct twheel_config *config
 
 	twheel_wall_timer_init(&wall, wheel, never_fired, 0);
 	return twheel_tick_ns(wheel) == (config->tick_ns ?: BIT_ULL(20)) &&
-	       twheel_next(wheel) == TWHEEL_NEVER &&
+	       wheel_next(wheel) == TWHEEL_NEVER &&
 	       !twheel_timer_add(timer, TWHEEL_NEVER) &&
 	       stats_of(wheel).pending == 1 &&
-	       twheel_next(wheel) == TWHEEL_NEVER &&
+	       wheel_next(wheel) == TWHEEL_NEVER &&
 	       twheel_stop(wheel, NULL, NULL) == 1 &&
 	       twheel_timer_add(timer, 0) == -ESHUTDOWN &&
 	       stats_of(wheel).pending == 0;
@@ -367,7 +367,7 @@ void model_observe(struct model_run *run)
 	seen->now = model_now(run);
 	seen->wheel_now = twheel_now(run->wheel);
 	seen->tick_ns = twheel_tick_ns(run->wheel);
-	seen->next = twheel_next(run->wheel);
+	seen->next = wheel_next(run->wheel);
 	observe_stats(run, &seen->stats);
 	for (t = 0; t < MODEL_TIMERS; t++) {
 		seen->pending[t] = twheel_timer_pending(&run->slot[t].timer);

@@ -43,11 +43,10 @@ MODULE_PARM_DESC(slow_ns, "count and trace callbacks that take at least this lon
  */
 int twheel_timer_error(const struct twheel_timer *timer)
 {
-	const struct twheel_wall_timer *wall =
-		container_of(timer, struct twheel_wall_timer, timer);
+	/* It does not leave its shard while its callback runs. */
+	const struct twheel_shard *shard = twheel_timer_shard(timer);
 
-	return twheel_shard_is_wall(twheel_timer_shard(timer)) && wall->part.cancelled ?
-	       -ECANCELED : 0;
+	return twheel_shard_is_wall(shard) && shard->wall.cancelled ? -ECANCELED : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_error);
 
@@ -92,8 +91,7 @@ static void turn_count_late(struct twheel_shard *shard, struct turn *turn)
 	u64 late, nr = shard->fired - turn->counted;
 
 	turn->counted = shard->fired;
-	/* Those of CLOCK_REALTIME have been counted. */
-	if (!nr || twheel_shard_is_wall(shard) || shard->queue.tick == TWHEEL_TICK_NEVER)
+	if (!nr || shard->queue.tick == TWHEEL_TICK_NEVER)
 		return;
 	late = turn->now - shard->queue.tick;
 	twheel_shard_count_late(shard, nr, late * shard->tick_ns, late);
@@ -103,7 +101,7 @@ static void turn_count_late(struct twheel_shard *shard, struct turn *turn)
 static noinline struct twheel_node *turn_advance(struct twheel_shard *shard, struct turn *turn)
 {
 	if (twheel_shard_is_wall(shard))
-		return twheel_wall_pop(shard, &turn->moves);
+		return twheel_wall_pop(shard);
 	turn_count_late(shard, turn);
 	twheel_queue_advance(&shard->queue, turn->now, &turn->moves);
 	return twheel_due_pop(&shard->due);
@@ -186,9 +184,9 @@ static bool shard_expire(struct twheel_shard *shard)
 		if (unlikely(turn.tick != kernel_tick))
 			turn_time(shard, timer, fn, &turn);
 	} while (--calls && !need_resched());
-	turn_count_late(shard, &turn);
 	if (twheel_shard_is_wall(shard))
 		return twheel_wall_next(&shard->wall) <= turn.now;
+	turn_count_late(shard, &turn);
 	/* With due timers the wheel may be ahead of the turn. */
 	return twheel_due_ready(&shard->due) || twheel_queue_first(&shard->queue) <= turn.now;
 }

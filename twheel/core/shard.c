@@ -99,7 +99,7 @@ static void shard_arm_gap(struct twheel_shard *shard, u64 now)
 void twheel_shard_arm_next(struct twheel_shard *shard)
 {
 	u64 next = twheel_shard_is_wall(shard) ? twheel_wall_first(&shard->wall) :
-						 twheel_queue_next(&shard->queue);
+						 twheel_queue_first(&shard->queue);
 
 	if (next > KTIME_MAX)
 		return;
@@ -134,11 +134,11 @@ void twheel_shard_added(struct twheel_shard *shard, u64 next)
  * and again: the reaper arms it at the end of its turn. If more than a chunk is due, the alarm
  * expires again after a gap.
  */
-static void wall_alarm(struct twheel_shard *shard, u64 now)
+static void wall_alarm(struct twheel_shard *shard)
 {
-	u64 next;
+	u64 next, now = twheel_wall_expire(shard);
 
-	if (twheel_wall_alarm(shard, now) ||
+	if (!hlist_empty(&shard->wall.taken.list) ||
 	    now < ktime_to_ns(hrtimer_get_expires(&shard->alarm)))
 		twheel_shard_wake(shard);
 	if (now < ktime_to_ns(hrtimer_get_expires(&shard->alarm)))
@@ -176,7 +176,7 @@ enum hrtimer_restart twheel_shard_alarm(struct hrtimer *alarm)
 	spin_lock_irqsave(&shard->lock, flags);
 	shard->armed = TWHEEL_TICK_NEVER;
 	if (twheel_shard_is_wall(shard))
-		wall_alarm(shard, twheel_shard_now(shard));
+		wall_alarm(shard);
 	else
 		queue_alarm(shard, twheel_shard_now(shard));
 	spin_unlock_irqrestore(&shard->lock, flags);
@@ -206,7 +206,8 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 /*
  * Allocate the levels that a tick needs, without the lock. Without memory, or if the timer ends up
  * on another shard, it goes to the last slot of the top level, see wheel.c. A level of many slots
- * takes several pages, and no reserves for them. No caller waits for memory: a due timer must not
+ * takes several pages, and no reserves for them; nor does one that a cgroup pays for, which might
+ * exceed its limit. No caller waits for memory: a due timer must not
  * depend on reclaim.
  */
 noinline void twheel_shard_add_levels(struct twheel_shard *shard, u64 tick)
@@ -221,7 +222,8 @@ noinline void twheel_shard_add_levels(struct twheel_shard *shard, u64 tick)
 	/* A hint: the wheel may advance. */
 	if (tick <= now || tick - now < READ_ONCE(wheel->reach))
 		return;
-	gfp = wheel->slots * sizeof(struct twheel_bucket) <= PAGE_SIZE ? GFP_ATOMIC : GFP_NOWAIT;
+	gfp = shard->account || wheel->slots * sizeof(struct twheel_bucket) > PAGE_SIZE ?
+	      GFP_NOWAIT : GFP_ATOMIC;
 	gfp |= __GFP_NOWARN | shard->account;
 	do {
 		spin_lock_irqsave(&shard->lock, flags);
@@ -297,6 +299,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 		      unsigned int number)
 {
 	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+	struct twheel_bucket *level;
 
 	spin_lock_init(&shard->lock);
 	init_waitqueue_head(&shard->idle);
@@ -317,12 +320,13 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 		shard->tick_shift = ilog2(config->tick_ns);
 	if (twheel_shard_is_wall(shard)) {
 		shard->checks |= TWHEEL_CHECK_WALL;
-		twheel_wall_init(&shard->wall);
 	} else {
 		twheel_queue_init(&shard->queue, config->slots, config->tick_ns,
 				  twheel_shard_now(shard));
-		if (twheel_wheel_add_level(&shard->queue.wheel, GFP_KERNEL | shard->account))
+		level = twheel_level_alloc(&shard->queue.wheel, GFP_KERNEL | shard->account);
+		if (!level)
 			return -ENOMEM;
+		twheel_wheel_grow(&shard->queue.wheel, level);
 	}
 	twheel_turn_begin(shard);
 	return 0;

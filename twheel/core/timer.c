@@ -60,23 +60,6 @@
 static_assert(sizeof(struct twheel_timer) <= 5 * sizeof(u64));
 
 /**
- * twheel_deadline_on - deadline after a delay, by the clock of a wheel
- * @wheel: the wheel
- * @delay_ns: delay from now in ns
- *
- * On a wheel of CLOCK_REALTIME the deadline is a time of day, and setting the clock changes
- * the delay. Use a wheel of another clock for plain delays.
- *
- * Context: any except NMI.
- * Return: as twheel_deadline_after().
- */
-u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns)
-{
-	return twheel_deadline_after(twheel_now(wheel), delay_ns);
-}
-EXPORT_SYMBOL_GPL(twheel_deadline_on);
-
-/**
  * twheel_timer_init - initialise a timer
  * @timer: the timer, neither pending nor running
  * @wheel: its wheel, such as twheel_system(); not of TWHEEL_CLOCK_REALTIME, whose timers are

@@ -33,6 +33,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
+#include <trace/events/twheel.h>
 
 #include "../compat.h"
 #include "shard.h"
@@ -183,10 +184,12 @@ static struct twheel_shard *share_next(struct twheel_share *share)
 
 	lockdep_assert_held(&share->reaper->lock);
 	shard = list_first_entry_or_null(&share->unchecked, struct twheel_shard, watch);
-	if (shard)
+	if (shard) {
 		list_move_tail(&shard->watch, &share->watchers);
-	else
+		trace_twheel_clock_set(shard->number);
+	} else {
 		shard = list_first_entry_or_null(&share->shards, struct twheel_shard, turn);
+	}
 	if (shard)
 		list_del_init(&shard->turn);
 	return shard;

@@ -249,15 +249,6 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 	return more;
 }
 
-/* Wait for the running callback of a stopped shard. */
-static void shard_quiesce(struct twheel_shard *shard)
-{
-	spin_lock_irq(&shard->lock);
-	while (shard->running)
-		twheel_shard_wait(shard, TWHEEL_CHECK_WAITED);
-	spin_unlock_irq(&shard->lock);
-}
-
 /**
  * twheel_stop - cancel all timers of a wheel and refuse new ones
  * @wheel: from twheel_create(). Its purgatories have been drained, and the operations that use
@@ -301,8 +292,7 @@ long twheel_stop(struct twheel *wheel,
 			cond_resched();
 		}
 	}
-	for (i = 0; i < wheel->nr_shards; i++)
-		shard_quiesce(twheel_shard(wheel, i));
+	twheel_flush(wheel);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_stop);
@@ -358,33 +348,6 @@ u64 twheel_now(const struct twheel *wheel)
 EXPORT_SYMBOL_GPL(twheel_now);
 
 /*
- * The next time at which a timer may fire, or a bucket expires that is empty or whose timers move;
- * TWHEEL_NEVER if there is none. For tests.
- */
-u64 twheel_next(struct twheel *wheel)
-{
-	u64 at, next = TWHEEL_NEVER;
-	struct twheel_shard *shard;
-	unsigned long flags;
-	unsigned int i;
-
-	for (i = 0; i < wheel->nr_shards; i++) {
-		shard = twheel_shard(wheel, i);
-		spin_lock_irqsave(&shard->lock, flags);
-		if (twheel_shard_is_wall(shard))
-			at = twheel_wall_next(&shard->wall);
-		else
-			at = twheel_queue_next(&shard->queue);
-		spin_unlock_irqrestore(&shard->lock, flags);
-		if (at != TWHEEL_TICK_NEVER && !twheel_shard_is_wall(shard))
-			at = twheel_shard_time(shard, at);
-		next = min(next, at);
-	}
-	return next;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_next);
-
-/*
  * Serialises the creation of the system wheels and their reapers, which stay until the module is
  * unloaded.
  */
@@ -414,11 +377,6 @@ int __init twheel_system_check(void)
 		return 0;
 	pr_err("tick_ns=%llu or slots=%u is out of range\n", tick_ns, slots);
 	return -EINVAL;
-}
-
-u64 twheel_system_tick_ns(void)
-{
-	return tick_ns;
 }
 
 /*

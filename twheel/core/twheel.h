@@ -71,7 +71,6 @@ extern struct mutex twheel_wheels_lock;
 struct twheel *twheel_make(const struct twheel_config *config, struct twheel_reapers *reapers,
 			   struct twheel_share *shares);
 void twheel_registry_exit(void);
-u64 twheel_next(struct twheel *wheel);
 
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
 void twheel_stats_retire(struct twheel *wheel);
@@ -80,7 +79,6 @@ void twheel_users_stats(enum twheel_clock clock, struct twheel_stats *stats);
 int __init twheel_system_check(void);
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);
 int twheel_system_reapers(struct twheel_reapers **reapers, const char *name);
-u64 twheel_system_tick_ns(void);
 void twheel_system_exit(void);
 
 #endif /* _TWHEEL_CORE_TWHEEL_H */

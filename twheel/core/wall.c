@@ -31,9 +31,9 @@
  *					for each reaper with
  *					such timers: mark its
  *					owners, wake it
- *								a turn for each shard of
- *								each marked owner: @on_set
- *								becomes @cancelled
+ *								turns for each shard of
+ *								each marked owner, which
+ *								take them from @on_set
  *
  * The notifier of the timekeeping core is called in the write section of its seqcount, where no
  * clock can be read. It uses nothing but the argument that the clock was set. Marking is O(1) for
@@ -48,8 +48,8 @@
 #include <linux/pvclock_gtod.h>
 #include <linux/timekeeping.h>
 #include <linux/workqueue.h>
-#include <trace/events/twheel.h>
 
+#include "../compat.h"
 #include "shard.h"
 #include "twheel.h"
 #include "wall.h"
@@ -80,12 +80,6 @@ u64 twheel_wall_first(const struct twheel_wall *wall)
 	return first ? first->node.expires : TWHEEL_NEVER;
 }
 
-void twheel_wall_init(struct twheel_wall *wall)
-{
-	wall->tree = RB_ROOT_CACHED;
-	wall->changes = twheel_wall_changes();
-}
-
 static bool wall_is_on_set(const struct twheel_timer *timer)
 {
 	return twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET;
@@ -94,8 +88,12 @@ static bool wall_is_on_set(const struct twheel_timer *timer)
 /* Whether the clock was set since a pending timer was armed, and this cancels the timer. */
 bool twheel_wall_was_set(struct twheel_timer *timer)
 {
-	return wall_is_on_set(timer) &&
-	       twheel_wall_timer(timer)->part.changes != twheel_wall_changes();
+	u32 changes;
+
+	if (!wall_is_on_set(timer))
+		return false;
+	twheel_clock_snapshot(&changes);
+	return twheel_wall_timer(timer)->part.changes != changes;
 }
 
 /* The lists that stay in order. */
@@ -140,9 +138,8 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 		wall->watching = true;
 	}
 	/* After that: either this sees a change, or the work item sees the watcher. */
-	part->changes = twheel_wall_changes();
+	part->past = timer->node.expires <= twheel_clock_snapshot(&part->changes);
 	part->cancelled = false;
-	part->past = timer->node.expires <= ktime_get_real_ns();
 	if (part->past) {
 		fifo_add(&wall->taken, timer);
 		return 0;
@@ -191,71 +188,67 @@ void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer)
  * The first timer that a change of the clock cancels, or NULL. @on_set is in the order of arming,
  * so those that were armed after the last change are behind all others.
  */
-static struct twheel_timer *wall_cancelled(const struct twheel_wall *wall)
+static struct twheel_timer *wall_cancelled(const struct twheel_wall *wall, u32 changes)
 {
 	struct twheel_timer *timer = fifo_first(&wall->on_set);
 
-	return timer && twheel_wall_was_set(timer) ? timer : NULL;
+	return timer && twheel_wall_timer(timer)->part.changes != changes ? timer : NULL;
 }
 
 /*
- * Take timers that a change of the clock cancels, then those whose deadlines have come. As with
- * timerfd, it does not matter that the clock was set past a deadline.
+ * Take up to @budget timers whose deadlines have come, and then those that a change of the clock
+ * cancels. As with timerfd, it does not matter that the clock was set past a deadline. Return: the
+ * time.
  */
-static void wall_take(struct twheel_shard *shard, u64 now, unsigned int *budget)
+static u64 wall_take(struct twheel_shard *shard, unsigned int budget, u32 *changes)
 {
+	u64 now = twheel_clock_snapshot(changes);
 	struct twheel_wall *wall = &shard->wall;
-	struct twheel_timer *timer;
-	bool cancelled;
-
-	for (; *budget; --*budget) {
-		timer = wall_cancelled(wall);
-		cancelled = timer;
-		if (!timer)
-			timer = tree_first(wall);
-		if (!timer || (!cancelled && timer->node.expires > now))
-			return;
-		twheel_wall_timer(timer)->part.cancelled = cancelled;
-		wall_unlink(shard, timer);
-		fifo_add(&wall->taken, timer);
-	}
-}
-
-/*
- * The alarm of a shard has expired. It takes a chunk of timers, and is armed again by the caller.
- * Return: true if timers are due.
- */
-bool twheel_wall_alarm(struct twheel_shard *shard, u64 now)
-{
-	unsigned int budget = TWHEEL_CHUNK;
-
-	wall_take(shard, now, &budget);
-	return !hlist_empty(&shard->wall.taken.list);
-}
-
-/*
- * Remove and return the next due timer, or NULL, and count its lateness. @budget: limit on timers
- * that are taken; decremented.
- */
-struct twheel_node *twheel_wall_pop(struct twheel_shard *shard, unsigned int *budget)
-{
-	struct twheel_wall *wall = &shard->wall;
-	u32 changes = twheel_wall_changes();
-	u64 late, now = ktime_get_real_ns();
-	struct twheel_wall_part *part;
 	struct twheel_timer *timer;
 
 	lockdep_assert_held(&shard->lock);
-	if (unlikely(changes != wall->changes)) {
-		wall->changes = changes;
-		trace_twheel_clock_set(shard->number);
+	for (; budget; budget--) {
+		timer = tree_first(wall);
+		if (!timer || timer->node.expires > now)
+			timer = wall_cancelled(wall, *changes);
+		if (!timer)
+			break;
+		twheel_wall_timer(timer)->part.cancelled =
+			wall_is_on_set(timer) && twheel_wall_timer(timer)->part.changes != *changes;
+		wall_unlink(shard, timer);
+		fifo_add(&wall->taken, timer);
 	}
-	wall_take(shard, now, budget);
+	return now;
+}
+
+/* The alarm of a shard has expired: take a chunk of timers. Return: the time. */
+u64 twheel_wall_expire(struct twheel_shard *shard)
+{
+	u32 changes;
+
+	return wall_take(shard, TWHEEL_CHUNK, &changes);
+}
+
+/*
+ * Remove and return the next due timer, or NULL, and count its lateness. At most one timer is taken
+ * for each that is removed: so those that a change of the clock cancels delay no other.
+ */
+struct twheel_node *twheel_wall_pop(struct twheel_shard *shard)
+{
+	struct twheel_wall *wall = &shard->wall;
+	struct twheel_wall_part *part;
+	struct twheel_timer *timer;
+	u64 late, now;
+	u32 changes;
+
+	now = wall_take(shard, 1, &changes);
 	timer = fifo_first(&wall->taken);
 	if (!timer)
 		return NULL;
 	twheel_wall_del(shard, timer);
 	part = &twheel_wall_timer(timer)->part;
+	/* The timer may be armed again while its callback runs. */
+	wall->cancelled = part->cancelled;
 	late = now - min(now, timer->node.expires);
 	if (!part->past && part->changes == changes)
 		twheel_shard_count_late(shard, 1, late, twheel_tick_floor(shard, late));
@@ -276,9 +269,10 @@ void twheel_wall_unwatch(struct twheel_shard *shard)
 /* The next time at which a timer is due; 0 if one is already, or TWHEEL_NEVER. */
 u64 twheel_wall_next(const struct twheel_wall *wall)
 {
+	struct twheel_timer *on_set = fifo_first(&wall->on_set);
 	u64 first = twheel_wall_first(wall);
 
-	if (!hlist_empty(&wall->taken.list) || wall_cancelled(wall))
+	if (!hlist_empty(&wall->taken.list) || (on_set && twheel_wall_was_set(on_set)))
 		return 0;
 	return first > KTIME_MAX ? TWHEEL_NEVER : first;
 }

@@ -5,11 +5,9 @@
 
 #include <linux/container_of.h>
 #include <linux/rbtree.h>
-#include <linux/timekeeping.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 
-#include "../compat.h"
 #include "wheel.h"
 
 struct twheel_shard;
@@ -27,8 +25,8 @@ struct twheel_fifo {
  * @taken: timers that the alarm or the reaper has taken, and those whose deadlines had passed when
  *	they were added
  * @on_set: the timers of @tree that a change of the clock cancels
- * @changes: last noticed number of changes
  * @watching: the shard is among the watchers of its owner
+ * @cancelled: a change of the clock cancelled the timer whose callback is running
  *
  * Protected by the lock of the shard.
  */
@@ -37,8 +35,8 @@ struct twheel_wall {
 	struct rb_root_cached	tree;
 	struct twheel_fifo	taken;
 	struct twheel_fifo	on_set;
-	u32			changes;
 	bool			watching;
+	bool			cancelled;
 };
 
 /* The timer of CLOCK_REALTIME that contains a timer; that of an operation precedes it. */
@@ -47,22 +45,12 @@ static inline struct twheel_wall_timer *twheel_wall_timer(struct twheel_timer *t
 	return container_of(timer, struct twheel_wall_timer, timer);
 }
 
-/* Number of changes of the clock so far. */
-static inline u32 twheel_wall_changes(void)
-{
-	struct system_time_snapshot now;
-
-	twheel_clock_snapshot(&now);
-	return now.clock_was_set_seq;
-}
-
-void twheel_wall_init(struct twheel_wall *wall);
 u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer);
 void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer);
 bool twheel_wall_was_set(struct twheel_timer *timer);
-struct twheel_node *twheel_wall_pop(struct twheel_shard *shard, unsigned int *budget);
+u64 twheel_wall_expire(struct twheel_shard *shard);
+struct twheel_node *twheel_wall_pop(struct twheel_shard *shard);
 void twheel_wall_unwatch(struct twheel_shard *shard);
-bool twheel_wall_alarm(struct twheel_shard *shard, u64 now);
 u64 twheel_wall_first(const struct twheel_wall *wall);
 u64 twheel_wall_next(const struct twheel_wall *wall);
 bool twheel_wall_take(struct twheel_shard *shard, struct twheel_node **node);

@@ -111,18 +111,6 @@ bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_bucket *level)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 
-/* Allocate and add a level to a wheel that is not in use yet: 0 or -ENOMEM. */
-int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp)
-{
-	struct twheel_bucket *level = twheel_level_alloc(wheel, gfp);
-
-	if (!level)
-		return -ENOMEM;
-	twheel_wheel_grow(wheel, level);
-	return 0;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_add_level);
-
 /*
  * A node at a distance of a turn or more does not fit into a level. So the search begins at
  * the first level for the number of bits of the distance, and ends there or on one of the
@@ -361,13 +349,6 @@ u64 twheel_queue_first(const struct twheel_queue *queue)
 	return first ? first->expires : TWHEEL_TICK_NEVER;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_first);
-
-/* The next tick with work: the current one if nodes are due, or TWHEEL_TICK_NEVER. */
-u64 twheel_queue_next(const struct twheel_queue *queue)
-{
-	return twheel_due_ready(&queue->due) ? queue->wheel.now : twheel_queue_first(queue);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 
 /* Move up to @budget nodes of an expired bucket one by one; returns the rest of the budget. */
 static unsigned int bucket_cascade(struct twheel_queue *queue, struct twheel_bucket *bucket,

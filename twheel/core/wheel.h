@@ -89,13 +89,12 @@ static inline u64 twheel_wheel_tick(const struct twheel_wheel *wheel, u64 ns)
 	ns += wheel->tick_ns - 1;
 	if (likely(wheel->tick_shift))
 		return ns >> wheel->tick_shift;
-	return wheel->tick_ns == 1 ? ns : div64_u64(ns, wheel->tick_ns);
+	return div64_u64(ns, wheel->tick_ns);
 }
 
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires);
 struct twheel_bucket *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp);
 bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_bucket *level);
-int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 
 /**
  * struct twheel_slot - a slot in which a tick is
@@ -111,7 +110,7 @@ struct twheel_slot twheel_wheel_find(struct twheel_wheel *wheel, u64 tick);
 
 /**
  * struct twheel_due - nodes that are due
- * @nodes: a batch: nodes of one tick, nodes of @past, or nodes that a change of the clock cancels
+ * @nodes: a batch: nodes of one tick, or nodes of @past
  * @past: nodes that were due when they were added; a batch for later
  *
  * A batch has no order. The next one is taken when it is empty, so ticks are in order. All nodes of
@@ -150,7 +149,6 @@ void twheel_queue_destroy(struct twheel_queue *queue);
 
 void twheel_queue_forward(struct twheel_queue *queue, u64 now);
 u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, u64 tick);
-u64 twheel_queue_next(const struct twheel_queue *queue);
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *budget);
 u64 twheel_queue_first(const struct twheel_queue *queue);
 bool twheel_queue_is_emptied(const struct twheel_queue *queue);

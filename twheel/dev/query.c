@@ -86,7 +86,9 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_query
 {
 	struct twheel_purgatory_stats stats;
 	enum twheel_rejection rejection;
+	struct twheel_config config;
 
+	twheel_system_config(&config, TWHEEL_CLOCK_MONOTONIC);
 	twheel_purgatory_get_stats(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
 		.max_pending		= instance->max_pending,
@@ -102,7 +104,7 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_query
 		.completed		= stats.ended[TWHEEL_REASON_COMPLETED],
 		.expired		= stats.ended[TWHEEL_REASON_EXPIRED],
 		.cancelled		= stats.ended[TWHEEL_REASON_CANCELLED],
-		.tick_ns		= twheel_system_tick_ns(),
+		.tick_ns		= config.tick_ns,
 	};
 	for (rejection = 0; rejection < TWHEEL_REJECTIONS; rejection++)
 		query->rejected += twheel_instance_rejected(instance, rejection);

@@ -363,6 +363,7 @@ void ktime_get_snapshot(struct system_time_snapshot *snapshot)
 	do {
 		seq = read_seqcount_begin(&rig_wall_seq);
 		snapshot->clock_was_set_seq = READ_ONCE(rig_wall_changes);
+		snapshot->real = ns_to_ktime(ktime_get_ns() + READ_ONCE(rig_wall_offset));
 	} while (read_seqcount_retry(&rig_wall_seq, seq));
 }
 

@@ -46,6 +46,7 @@ extern s64 rig_wall_offset;
 extern u32 rig_wall_changes;
 
 struct system_time_snapshot {
+	ktime_t real;
 	u32 clock_was_set_seq;
 };
 
