@@ -37,8 +37,8 @@ static unsigned int *nr_of;
 static unsigned int nr_keys;
 static u64 last_serial;
 
-/* The current walk, the last watch added before it, and the number of walks */
-static struct twheel_key_walk walk;
+/* The position of the current walk, the last watch added before it, and the number of walks */
+static u32 walk;
 static u64 walk_serial;
 static unsigned int nr_walks;
 
@@ -154,7 +154,7 @@ static void walk_end(struct kunit *test)
 		slots[i].visits = 0;
 	}
 	KUNIT_ASSERT_EQ(test, nr_wrong, 0);
-	walk = (struct twheel_key_walk) {};
+	walk = 0;
 	walk_serial = last_serial;
 	nr_walks++;
 }
@@ -166,14 +166,14 @@ static void walk_step(struct kunit *test)
 	struct twheel_key_at at;
 	unsigned int i;
 
-	twheel_irqs_disable();
-	at = twheel_keys_walk(&key_table, &walk);
+	at = twheel_key_lock(&key_table, walk);
 	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
 		for (watch = at.bucket->slot[i]; watch; watch = watch->key_next)
-			if (twheel_key_walk_visits(&walk, watch))
+			if (watch->hash >= at.hash && watch->hash <= at.last)
 				container_of(watch, struct slot, watch)->visits++;
 	twheel_key_unlock(&at);
-	if (!twheel_key_walk_next(&walk))
+	walk = at.last + 1;
+	if (!walk)
 		walk_end(test);
 }
 
@@ -221,7 +221,7 @@ static int key_model_init(struct kunit *test)
 	nr_walks = 0;
 	last_serial = 0;
 	walk_serial = 0;
-	walk = (struct twheel_key_walk) {};
+	walk = 0;
 	return slots && nr_of ? key_suite_init(test) : -ENOMEM;
 }
 

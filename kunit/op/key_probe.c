@@ -75,12 +75,27 @@ struct twheel_watch *key_first(u64 number)
 
 u32 key_index(u64 number)
 {
-	return number_hash(number) & key_table.table->mask;
+	return number_hash(number) >> key_table.table->shift;
+}
+
+/* Whether a bucket is that of a hash: the first one with it that is not MOVED. */
+static bool bucket_has(const struct twheel_key_at *at, u32 hash)
+{
+	const struct twheel_key_table *table = at->keys->table;
+	const struct twheel_key_bucket *bucket;
+
+	for (;; table = table->next) {
+		bucket = *twheel_key_segment(table, hash);
+		if (!bucket)
+			continue;
+		bucket += (hash >> table->shift) % TWHEEL_KEY_SEGMENT;
+		if (bucket->nr != TWHEEL_KEY_MOVED)
+			return bucket == at->bucket;
+	}
 }
 
 /* Count the keys of a bucket that a walk visits, and all of its keys. */
-static unsigned int bucket_found(const struct twheel_key_walk *walk,
-				 const struct twheel_key_at *at, u64 *visited)
+static unsigned int bucket_found(const struct twheel_key_at *at, u64 *visited)
 {
 	const struct twheel_key_bucket *bucket = at->bucket;
 	const struct twheel_watch *watch;
@@ -89,12 +104,14 @@ static unsigned int bucket_found(const struct twheel_key_walk *walk,
 
 	for (slot = 0; slot < TWHEEL_KEY_SLOTS; slot++) {
 		watch = bucket->slot[slot];
-		/* Keys follow those of the last slot only. */
+		/* Keys follow that of the last slot only. The slots are used in their order. */
+		wrong |= watch && bucket->tag[slot] != twheel_key_tag(watch->hash);
 		wrong |= slot < TWHEEL_KEY_SLOTS - 1 && watch && watch->key_prev->key_next;
+		wrong |= !watch != (slot >= bucket->nr);
 		for (; watch; watch = watch->key_prev->key_next) {
 			nr++;
-			wrong |= (watch->hash ^ at->hash) & at->table->mask;
-			*visited += twheel_key_walk_visits(walk, watch);
+			wrong |= !bucket_has(at, watch->hash);
+			*visited += watch->hash >= at->hash && watch->hash <= at->last;
 		}
 	}
 	return wrong ? U16_MAX : nr;
@@ -103,21 +120,21 @@ static unsigned int bucket_found(const struct twheel_key_walk *walk,
 /* Walk over all keys. Return: their number, and in @most the largest number in a bucket. */
 static u64 keys_walk(struct twheel_keys *keys, unsigned int *most)
 {
-	struct twheel_key_walk walk = {};
 	struct twheel_key_at at;
 	unsigned int nr;
 	u64 visited = 0;
+	u32 hash = 0;
 
 	*most = 0;
 	do {
-		twheel_irqs_disable();
-		at = twheel_keys_walk(keys, &walk);
-		nr = bucket_found(&walk, &at, &visited);
+		at = twheel_key_lock(keys, hash);
+		nr = bucket_found(&at, &visited);
 		if (nr != at.bucket->nr)
 			visited += U16_MAX;
 		*most = max(*most, nr);
 		twheel_key_unlock(&at);
-	} while (twheel_key_walk_next(&walk));
+		hash = at.last + 1;
+	} while (hash);
 	return visited;
 }
 
@@ -139,44 +156,32 @@ unsigned int keys_max_per_bucket(struct twheel_keys *keys)
 bool key_resize_step(struct kunit *test, u32 size)
 {
 	struct twheel_key_table *table = key_table.table, *next;
+	u32 now = twheel_key_table_size(table);
 
 	KUNIT_ASSERT_GE(test, size, TWHEEL_KEY_MOST);
-	if (!table->next && table->mask + 1 == size)
+	if (!table->next && now == size)
 		return false;
 	if (!table->next) {
-		next = kzalloc(struct_size(next, segment, DIV_ROUND_UP(size, TWHEEL_KEY_SEGMENT)),
+		next = kzalloc(struct_size(next, segment, 1 + 2 * now / TWHEEL_KEY_SEGMENT),
 			       GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, next);
-		next->mask = size - 1;
+		next->shift = now < size ? table->shift - 1 : table->shift + 1;
 		table->next = next;
 	}
-	key_table.target = size;
 	KUNIT_ASSERT_TRUE(test, __twheel_keys_move(&key_table, true));
 	return true;
 }
 
-static bool keys_move_to(struct twheel_keys *keys, u32 size)
-{
-	keys->target = max(size, TWHEEL_KEY_MOST);
-	if (!__twheel_keys_move(keys, false))
-		return false;
-	while (keys->table->next)
-		__twheel_keys_move(keys, false);
-	return keys->table->mask + 1 == size;
-}
-
 void keys_resize(struct twheel_keys *keys)
 {
-	while (keys_move_to(keys, 2 * (keys->table->mask + 1)))
-		;
-	while (keys_move_to(keys, (keys->table->mask + 1) / 4))
+	while (__twheel_keys_move(keys, false))
 		;
 }
 
 void expect_bucket_sizes(struct kunit *test, struct twheel_keys *keys)
 {
 	u64 nr = twheel_keys_count(keys);
-	u32 size = keys->table->mask + 1;
+	u32 size = twheel_key_table_size(keys->table);
 
 	KUNIT_EXPECT_NULL(test, keys->table->next);
 	KUNIT_EXPECT_LE(test, nr, 5 * size);

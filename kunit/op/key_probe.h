@@ -37,7 +37,7 @@ u64 keys_found(struct twheel_keys *keys);
 unsigned int keys_max_per_bucket(struct twheel_keys *keys);
 
 /*
- * Do one step of a move to @size buckets, whatever size the table should have. Returns whether
+ * Do one step of the moves to @size buckets, whatever size the table should have. Returns whether
  * there was anything to do.
  */
 bool key_resize_step(struct kunit *test, u32 size);

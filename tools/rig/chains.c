@@ -48,16 +48,16 @@ static u64 last_key;
 
 static unsigned int most_keys(struct twheel_keys *keys)
 {
-	struct twheel_key_walk walk = {};
 	struct twheel_key_at at;
 	unsigned int most = 0;
+	u32 hash = 0;
 
 	do {
-		twheel_irqs_disable();
-		at = twheel_keys_walk(keys, &walk);
+		at = twheel_key_lock(keys, hash);
 		most = max_t(unsigned int, most, at.bucket->nr);
 		twheel_key_unlock(&at);
-	} while (twheel_key_walk_next(&walk));
+		hash = at.last + 1;
+	} while (hash);
 	return most;
 }
 
@@ -67,7 +67,7 @@ static u32 size_of(struct twheel_keys *keys)
 	u32 size;
 
 	rcu_read_lock();
-	size = READ_ONCE(keys->table)->mask + 1;
+	size = twheel_key_table_size(READ_ONCE(keys->table));
 	rcu_read_unlock();
 	return size;
 }
@@ -255,25 +255,25 @@ static void *walk_all(void *arg)
 	struct key_op *ops = arg;
 	unsigned int *visits = calloc(STAYING_KEYS, sizeof(*visits));
 	unsigned int i, slot, walks = 0, wrong = 0;
-	struct twheel_key_walk walk = {};
 	struct twheel_watch *watch;
 	struct twheel_key_at at;
+	u32 hash = 0;
 
 	rig_adopt("walk", RIG_TASK);
 	while (!READ_ONCE(stop)) {
-		twheel_irqs_disable();
-		at = twheel_keys_walk(&shared->keys, &walk);
+		at = twheel_key_lock(&shared->keys, hash);
 		for (slot = 0; slot < TWHEEL_KEY_SLOTS; slot++)
 			for (watch = at.bucket->slot[slot]; watch; watch = watch->key_next)
-				if (watch->key.v[1] && twheel_key_walk_visits(&walk, watch))
+				if (watch->key.v[1] && hash <= watch->hash &&
+				    watch->hash <= at.last)
 					visits[watch->key.v[1] - 1]++;
 		twheel_key_unlock(&at);
-		if (twheel_key_walk_next(&walk))
+		hash = at.last + 1;
+		if (hash)
 			continue;
 		for (i = 0; i < STAYING_KEYS; i++)
 			wrong += visits[i] != 1;
 		memset(visits, 0, STAYING_KEYS * sizeof(*visits));
-		walk = (struct twheel_key_walk) {};
 		walks++;
 	}
 	expect(!wrong, "%u keys that %u walks did not visit once", wrong, walks);

@@ -14,9 +14,6 @@
 #include "op.h"
 #include "stack.h"
 
-/* Watches that are unlinked with interrupts disabled */
-#define UNLINK_CHUNK	16
-
 void twheel_op_unlist(struct twheel_op *op);
 void twheel_op_done(struct twheel_op *op);
 void twheel_op_callback_nested(struct twheel_op *op);
@@ -35,6 +32,15 @@ static __always_inline bool op_claim(struct twheel_shard *shard, struct twheel_o
 	return true;
 }
 
+static __always_inline void op_unlink_watch(struct twheel_keys *keys, struct twheel_watch *watch)
+{
+	const struct twheel_key_at at = twheel_key_lock_irqs_off(keys, watch->hash);
+
+	if (likely(twheel_watch_is_linked(watch)))
+		twheel_key_unlink(&at, watch);
+	twheel_key_unlock_irqs_off(&at);
+}
+
 /*
  * Remove a claimed operation from its keys or its list. Interrupts are disabled, and enabled in
  * between if there are many. Nobody attaches, detaches or signals a watch of an operation that is
@@ -43,22 +49,21 @@ static __always_inline bool op_claim(struct twheel_shard *shard, struct twheel_o
  */
 static __always_inline void op_unlink(struct twheel_op *op)
 {
-	unsigned int budget = UNLINK_CHUNK;
+	struct twheel_keys *keys = &op->purgatory->keys;
+	unsigned int budget = TWHEEL_LINK_CHUNK;
 	struct twheel_watch *watch;
-	struct twheel_key_at at;
 
 	if (unlikely(!op->nr_watches)) {
 		twheel_op_unlist(op);
 		return;
 	}
-	for (watch = op->watches; watch; watch = watch->next) {
-		at = twheel_key_lock_irqs_off(&op->purgatory->keys, watch->hash, NULL);
-		if (likely(twheel_watch_is_linked(watch)))
-			twheel_key_unlink(&at, watch);
-		twheel_key_unlock_irqs_off(&at);
-		if (unlikely(!--budget) && watch->next) {
+	for (watch = op->watches;; watch = watch->next) {
+		op_unlink_watch(keys, watch);
+		if (likely(!watch->next))
+			break;
+		if (unlikely(!--budget)) {
 			twheel_irqs_enable();
-			budget = UNLINK_CHUNK;
+			budget = TWHEEL_LINK_CHUNK;
 			twheel_irqs_disable();
 		}
 	}

@@ -147,21 +147,20 @@ static void iter_mark(struct twheel_op_iter *iter, const struct twheel_key_at *a
 static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
 {
 	struct twheel_keys *keys = &iter->purgatory->keys;
-	struct twheel_key_walk walk = { .hash = iter->hash };
 	struct twheel_op *op = NULL;
 	struct twheel_watch *first;
 	struct twheel_key_at at;
 
 	twheel_irqs_disable();
 	if (iter->marked) {
-		at = twheel_key_lock_irqs_off(keys, iter->cursor.hash, NULL);
+		at = twheel_key_lock_irqs_off(keys, iter->cursor.hash);
 		op = iter_next_watch(iter, &at);
 		twheel_key_unlock_irqs_off(&at);
 		twheel_irqs_enable();
 		return op;
 	}
-	at = twheel_keys_walk(keys, &walk);
-	first = twheel_key_after(&at, &walk, iter->has_key ? &iter->key : NULL);
+	at = twheel_key_lock_irqs_off(keys, iter->hash);
+	first = twheel_key_after(&at, iter->has_key ? &iter->key : NULL);
 	if (first) {
 		at.hash = first->hash;
 		iter->hash = first->hash;
@@ -175,8 +174,8 @@ static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
 	twheel_key_unlock_irqs_off(&at);
 	twheel_irqs_enable();
 	if (!first) {
-		iter->at_end = !twheel_key_walk_next(&walk);
-		iter->hash = walk.hash;
+		iter->hash = at.last + 1;
+		iter->at_end = !iter->hash;
 		iter->has_key = false;
 	}
 	return op;
@@ -206,7 +205,7 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 	iter->at_end = false;
 	iter->all = false;
 	iter->may_sleep = false;
-	twheel_keys_walk_begin(&purgatory->keys);
+	atomic_inc(&purgatory->keys.walks);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_start);
 
@@ -262,6 +261,7 @@ EXPORT_SYMBOL_GPL(twheel_op_iter_next);
  */
 void twheel_op_iter_end(struct twheel_op_iter *iter)
 {
+	struct twheel_keys *keys = &iter->purgatory->keys;
 	struct twheel_cell *cell;
 	struct twheel_key_at at;
 
@@ -274,13 +274,15 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 		twheel_irqs_enable();
 	}
 	if (iter->marked) {
-		at = twheel_key_lock(&iter->purgatory->keys, iter->cursor.hash);
+		at = twheel_key_lock(keys, iter->cursor.hash);
 		twheel_key_unlink(&at, &iter->cursor);
 		twheel_key_unlink(&at, &iter->end);
 		twheel_key_unlock(&at);
 		iter->marked = false;
 	}
-	twheel_keys_walk_end(&iter->purgatory->keys);
+	/* The keys that were removed meanwhile have not made the table shrink. */
+	if (atomic_dec_and_test(&keys->walks))
+		WRITE_ONCE(keys->look, true);
 	iter_drop_op(iter);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_end);

@@ -13,10 +13,11 @@
  *		                   '----------------> w1 -> w2 -> w3
  *
  * A bucket is a cache line, usually the only one to fetch in order to find a key missing, to
- * add one or to remove one. If no slot is free, a key follows those of the last slot: a link and a
- * move must not fail, and would have to if they had to allocate space. watch->key_prev is
- * circular, so that the last watch of a key is found through the first one, and through that the
- * next key. It is NULL in a watch that is not linked.
+ * add one or to remove one: without the tags, an operation would fetch 0.8 lines more. The first
+ * slots are used. If all are, further keys follow that of the last slot: a link and a move must not
+ * fail, and would have to if they had to allocate space.
+ * watch->key_prev is circular, so that the last watch of a key is found through the first one, and
+ * through that the next key. It is NULL in a watch that is not linked.
  *
  *
  * Locking
@@ -36,8 +37,8 @@
  * Moves
  * -----
  *
- * A table has a power of two of buckets. To grow or to shrink, all keys are moved to another table,
- * a bucket at a time:
+ * A table has a power of two of buckets. To double or to halve it, all keys are moved to another
+ * table, a bucket at a time:
  *
  *	mover                                look-up
  *	-----                                -------
@@ -61,27 +62,23 @@
  * buckets, up to a bound. Beyond it adds fail. An add that may sleep moves keys until its bucket
  * has space.
  *
- * Keys are not counted. A link that makes a bucket long asks for growth, and now and then an unlink
- * that makes one empty asks the table to shrink. The next call that may move keys looks at some
- * buckets: with more than four keys on average the table doubles, with less than one for four
- * buckets it is quartered. After adds a table has 16 to 32 bytes for each key, if it has some
- * hundred.
- *
- * While a caller walks over the keys, the table does not shrink. If the caller removes the keys
- * that it visits, those that are left are in few buckets, with the same low bits of their hashes.
- * Each time the table was quartered, they would be four times as many in a bucket.
+ * Keys are not counted. After a link that makes a bucket long, and now and then after an unlink
+ * that makes one empty, the next call looks at the lengths of some buckets: with more than four
+ * keys on average the table doubles, with less than one for four buckets it is halved. Between this
+ * and no key there are a dozen such looks. After adds a table has 16 to 32 bytes for each key, if
+ * it has some hundred.
  *
  *
  * Order of a walk
  * ---------------
  *
- * twheel_keys_walk() visits the hashes in the order of their reversed bits. In this order the keys
- * of a bucket are an interval, in a table of any size, and other sizes divide or join intervals.
- * The position is a hash; those before it have been visited. The walk locks the bucket to which
- * this hash belongs. That bucket, and those of it in earlier tables, which are MOVED, are nested
- * intervals; all hashes of the smallest one belong to the locked bucket. The walk visits those from
- * its position on, and continues behind them. A move changes the bucket of a hash, but no hash, so
- * a key that is linked during the whole walk is visited once.
+ * The hashes of a bucket are an interval. A walk visits them in their order, with a hash as its
+ * position, so it visits a key once that is linked during the whole walk, whatever the size of the
+ * table. The bucket to which a hash belongs, and those of it in earlier tables, which are MOVED,
+ * are nested intervals. All hashes of the smallest one belong to the bucket.
+ *
+ * While a caller walks over the keys, the table does not shrink: if the caller removes the keys
+ * that it visits, those that are left are in few buckets, which would become longer and longer.
  *
  *
  * Why not rhashtable
@@ -95,11 +92,11 @@
  * insertion and removal writes to one counter, which CPUs with keys of their own share.
  */
 #include <linux/atomic.h>
-#include <linux/bits.h>
 #include <linux/bug.h>
 #include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
+#include <linux/log2.h>
 #include <linux/math.h>
 #include <linux/memcontrol.h>
 #include <linux/minmax.h>
@@ -121,7 +118,28 @@ static_assert(sizeof(struct twheel_key_bucket) == 64 || sizeof(spinlock_t) > siz
 /* A bucket with as many keys is long: three times the average of a table that should grow. */
 #define KEYS_LONG	12U
 
-/* Return: the first watch of the next key behind a slot, or NULL. */
+/* Of the smallest table */
+#define SHIFT_MAX	(32 - const_ilog2(TWHEEL_KEY_MOST))
+
+static u32 nr_segments(u32 shift)
+{
+	return DIV_ROUND_UP(1U << (32 - shift), TWHEEL_KEY_SEGMENT);
+}
+
+static size_t segment_size(const struct twheel_key_table *table)
+{
+	return min(twheel_key_table_size(table), TWHEEL_KEY_SEGMENT) * sizeof(**table->segment);
+}
+
+/* Return: the bucket of a hash in a table, or NULL if its segment is missing. */
+static struct twheel_key_bucket *table_bucket(const struct twheel_key_table *table, u32 hash)
+{
+	struct twheel_key_bucket *segment = rcu_dereference_raw(*twheel_key_segment(table, hash));
+
+	return segment ? segment + (hash >> table->shift) % TWHEEL_KEY_SEGMENT : NULL;
+}
+
+/* Return: the first watch of the next key of the last slot, or NULL. */
 static struct twheel_watch *key_next(const struct twheel_watch *first)
 {
 	return first->key_prev->key_next;
@@ -140,95 +158,32 @@ struct twheel_watch *twheel_key_following(const struct twheel_key_bucket *bucket
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_following);
 
-/* Whether a watch comes before another one in the order of a walk. */
-static bool watch_before(u32 hash, const struct twheel_key *key, const struct twheel_watch *watch)
+/* Whether a key comes before that of a watch in the order of a walk. */
+static bool key_before(u32 hash, const struct twheel_key *key, const struct twheel_watch *watch)
 {
-	u32 differ = hash ^ watch->hash;
-
-	if (differ)
-		return watch->hash & differ & -differ;
+	if (hash != watch->hash)
+		return hash < watch->hash;
 	return key->v[0] != watch->key.v[0] ? key->v[0] < watch->key.v[0] :
 					       key->v[1] < watch->key.v[1];
 }
 
 /*
- * Return: the first watch of the next key of a bucket in the order of a walk, or NULL. That is the
- * key after @key, which has the hash of the walk; without @key, the first one that the walk visits.
+ * Return: the first watch of the next key of a bucket in the order of a walk, whose position @at
+ * is, or NULL. That is the key after @key, which has the hash of the position; without @key, the
+ * first one from there on.
  */
-struct twheel_watch *twheel_key_after(const struct twheel_key_at *at,
-				      const struct twheel_key_walk *walk,
-				      const struct twheel_key *key)
+struct twheel_watch *twheel_key_after(const struct twheel_key_at *at, const struct twheel_key *key)
 {
 	struct twheel_watch *first, *found = NULL;
 	unsigned int i;
 
 	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
 		for (first = at->bucket->slot[i]; first; first = key_next(first))
-			if (twheel_key_walk_visits(walk, first) &&
-			    (!key || watch_before(walk->hash, key, first)) &&
-			    (!found || watch_before(first->hash, &first->key, found)))
+			if (first->hash <= at->last &&
+			    (key ? key_before(at->hash, key, first) : first->hash >= at->hash) &&
+			    (!found || key_before(first->hash, &first->key, found)))
 				found = first;
 	return found;
-}
-
-/* The size that the table should have */
-
-/*
- * Return: number of keys in TWHEEL_KEY_MOST buckets around @i, a hint without their locks. The
- * buckets are far apart in a walk: their numbers differ in the low bits.
- */
-static unsigned int table_sample(const struct twheel_key_table *table, u32 i)
-{
-	const struct twheel_key_bucket *bucket;
-	unsigned int keys, nr, sum = 0;
-
-	for (nr = 0; nr < TWHEEL_KEY_MOST; nr++) {
-		bucket = twheel_key_bucket(table, i ^ nr);
-		keys = bucket ? READ_ONCE(bucket->nr) : TWHEEL_KEY_MOVED;
-		sum += keys == TWHEEL_KEY_MOVED ? 0 : keys;
-	}
-	return sum;
-}
-
-/* Return: whether keys should be moved to a table of another size. */
-static bool keys_should_move(struct twheel_keys *keys, u32 target)
-{
-	const struct twheel_key_table *table;
-	unsigned int sum;
-	bool grow;
-
-	rcu_read_lock();
-	table = rcu_dereference_raw(keys->table);
-	grow = target > table->mask;
-	sum = table_sample(table, get_random_u32());
-	rcu_read_unlock();
-	if (grow)
-		return sum > TWHEEL_KEY_MOST * KEYS_LONG / 3;
-	return sum < TWHEEL_KEY_MOST / 4 && !atomic_read(&keys->walks) &&
-	       !atomic_read(&keys->nr_full);
-}
-
-static void keys_ask_to_grow(struct twheel_keys *keys, const struct twheel_key_table *table)
-{
-	WRITE_ONCE(keys->target, 2 * (table->mask + 1));
-}
-
-static void keys_ask_to_shrink(struct twheel_keys *keys)
-{
-	u32 size;
-
-	rcu_read_lock();
-	size = ((struct twheel_key_table *)rcu_dereference_raw(keys->table))->mask + 1;
-	rcu_read_unlock();
-	if (size > TWHEEL_KEY_MOST && !READ_ONCE(keys->target))
-		WRITE_ONCE(keys->target, max(size / 4, TWHEEL_KEY_MOST));
-}
-
-/* Keys that were removed during the walk have not made the table shrink. */
-void twheel_keys_walk_end(struct twheel_keys *keys)
-{
-	if (atomic_dec_and_test(&keys->walks))
-		keys_ask_to_shrink(keys);
 }
 
 /* Watches and buckets */
@@ -237,13 +192,14 @@ void twheel_keys_walk_end(struct twheel_keys *keys)
 static void bucket_put(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
 		       struct twheel_watch *first)
 {
-	u64 free = twheel_key_slots(bucket->tags, 0);
-	unsigned int i = free ? __ffs64(free) / 8 : TWHEEL_KEY_SLOTS - 1;
+	struct twheel_watch **next = &bucket->slot[bucket->nr];
 
-	first->key_prev->key_next = bucket->slot[i];
-	if (unlikely(bucket->slot[i]))
-		bucket->tags |= TWHEEL_KEYS_FOLLOW;
-	twheel_key_set_slot(bucket, i, first, twheel_key_tag(first->hash));
+	if (bucket->nr < TWHEEL_KEY_SLOTS)
+		bucket->tag[bucket->nr] = twheel_key_tag(first->hash);
+	else
+		next = &bucket->slot[TWHEEL_KEY_SLOTS - 1]->key_prev->key_next;
+	first->key_prev->key_next = *next;
+	*next = first;
 	WRITE_ONCE(bucket->nr, bucket->nr + 1);
 	if (unlikely(bucket->nr == TWHEEL_KEY_MOST))
 		atomic_inc(&keys->nr_full);
@@ -255,63 +211,64 @@ static void bucket_put(struct twheel_keys *keys, struct twheel_key_bucket *bucke
 static struct twheel_watch **bucket_link(struct twheel_key_bucket *bucket,
 					 const struct twheel_watch *first)
 {
-	struct twheel_watch **link = &bucket->slot[TWHEEL_KEY_SLOTS - 1];
+	struct twheel_watch **link;
 	unsigned int i;
 
-	for (i = 0; i < TWHEEL_KEY_SLOTS - 1; i++)
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
 		if (bucket->slot[i] == first)
 			return &bucket->slot[i];
+	link = &bucket->slot[TWHEEL_KEY_SLOTS - 1];
 	while (*link != first)
 		link = &(*link)->key_prev->key_next;
 	return link;
 }
 
 /* Remove a key, which has one watch. */
-static void bucket_remove(const struct twheel_key_at *at, struct twheel_watch *watch)
+static void bucket_remove(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
+			  struct twheel_watch *watch)
 {
-	struct twheel_key_bucket *bucket = at->bucket;
-	struct twheel_watch **link = bucket_link(bucket, watch), *last;
-	u32 size = at->table->mask + 1;
-	size_t i;
+	struct twheel_watch **link = bucket_link(bucket, watch), *extra;
+	struct twheel_watch **last = &bucket->slot[TWHEEL_KEY_SLOTS - 1];
+	size_t i = link - bucket->slot;
 
-	*link = watch->key_next;
-	i = link - bucket->slot;
-	if (i < TWHEEL_KEY_SLOTS - 1) {
-		twheel_key_set_slot(bucket, i, NULL, 0);
-	} else {
-		/* The last one, or a key that follows it */
-		last = bucket->slot[TWHEEL_KEY_SLOTS - 1];
-		twheel_key_set_slot(bucket, TWHEEL_KEY_SLOTS - 1, last,
-				    last ? twheel_key_tag(last->hash) : 0);
-		if (!last || !key_next(last))
-			bucket->tags &= ~TWHEEL_KEYS_FOLLOW;
-	}
 	if (unlikely(bucket->nr == TWHEEL_KEY_MOST))
-		atomic_dec(&at->keys->nr_full);
+		atomic_dec(&keys->nr_full);
+	if (bucket->nr <= TWHEEL_KEY_SLOTS) {
+		twheel_key_clear_slot(bucket, i, bucket->nr - 1);
+		return;
+	}
 	WRITE_ONCE(bucket->nr, bucket->nr - 1);
-	if (!bucket->nr && twheel_key_may_shrink(at))
-		WRITE_ONCE(at->keys->target, max(size / 4, TWHEEL_KEY_MOST));
+	if (i < TWHEEL_KEY_SLOTS - 1) {
+		/* The first key of the last slot takes its place. */
+		extra = *last;
+		*last = key_next(extra);
+		extra->key_prev->key_next = NULL;
+		*link = extra;
+		bucket->tag[i] = twheel_key_tag(extra->hash);
+	} else {
+		*link = watch->key_next;
+	}
+	bucket->tag[TWHEEL_KEY_SLOTS - 1] = twheel_key_tag((*last)->hash);
 }
 
 /* twheel_key_link() for a key with watches, or one for which there is no slot. */
-void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_table *table,
-			  struct twheel_key_bucket *bucket, struct twheel_watch *watch,
-			  struct twheel_watch *first)
+void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
+			  struct twheel_watch *watch, struct twheel_watch *first)
 {
 	struct twheel_watch *last;
 
 	if (first) {
 		last = first->key_prev;
 		watch->key_next = last->key_next;
-		WRITE_ONCE(watch->key_prev, last);
+		watch->key_prev = last;
 		last->key_next = watch;
-		WRITE_ONCE(first->key_prev, watch);
+		first->key_prev = watch;
 		return;
 	}
-	WRITE_ONCE(watch->key_prev, watch);
+	watch->key_prev = watch;
 	bucket_put(keys, bucket, watch);
 	if (unlikely(bucket->nr % KEYS_LONG == 0))
-		keys_ask_to_grow(keys, table);
+		WRITE_ONCE(keys->look, true);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_link_slow);
 
@@ -332,41 +289,62 @@ void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch 
 		*bucket_link(at->bucket, next) = watch;
 	else
 		prev->key_next = watch;
-	WRITE_ONCE(watch->key_prev, prev);
+	watch->key_prev = prev;
 	watch->key_next = next;
-	WRITE_ONCE(next->key_prev, watch);
+	next->key_prev = watch;
 }
 
-/*
- * twheel_key_unlink() for one of several watches, of several keys, or of a bucket that asks to
- * shrink.
- */
-void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_table *table,
-			    struct twheel_key_bucket *bucket, struct twheel_watch *watch)
+/* twheel_key_unlink() for one of several watches, or of several keys. */
+void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
+			    struct twheel_watch *watch)
 {
-	struct twheel_key_at at = {
-		.keys = keys, .table = table, .bucket = bucket, .hash = watch->hash,
-	};
+	const struct twheel_key_at at = { .bucket = bucket, .hash = watch->hash };
 	struct twheel_watch *prev = watch->key_prev, *next = watch->key_next;
 
-	lockdep_assert_held(&at.bucket->lock);
+	lockdep_assert_held(&bucket->lock);
 	if (likely(twheel_watch_is_only(watch))) {
-		bucket_remove(&at, watch);
+		bucket_remove(keys, bucket, watch);
 	} else if (watch_is_first(watch)) {
-		*bucket_link(at.bucket, watch) = next;
-		WRITE_ONCE(next->key_prev, prev);
+		*bucket_link(bucket, watch) = next;
+		next->key_prev = prev;
 	} else {
 		prev->key_next = next;
 		/* The next one may be another key. */
 		if (!next || next->key_prev != watch)
 			next = twheel_key_first(&at, &watch->key);
-		WRITE_ONCE(next->key_prev, prev);
+		next->key_prev = prev;
 	}
-	WRITE_ONCE(watch->key_prev, NULL);
+	watch->key_prev = NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink_slow);
 
 /* Moves */
+
+/* Return: number of keys in TWHEEL_KEY_MOST buckets spread over a table, without their locks. */
+static unsigned int table_sample(const struct twheel_key_table *table, u32 hash)
+{
+	const struct twheel_key_bucket *bucket;
+	unsigned int keys, nr, sum = 0;
+
+	for (nr = 0; nr < TWHEEL_KEY_MOST; nr++) {
+		bucket = table_bucket(table, hash + (nr << SHIFT_MAX));
+		keys = bucket ? READ_ONCE(bucket->nr) : TWHEEL_KEY_MOVED;
+		sum += keys == TWHEEL_KEY_MOVED ? 0 : keys;
+	}
+	return sum;
+}
+
+/* Return: the shift that the table should have. */
+static u32 keys_shift(struct twheel_keys *keys)
+{
+	const struct twheel_key_table *table = keys->table;
+	unsigned int sum = table_sample(table, get_random_u32());
+
+	if (sum > 4 * TWHEEL_KEY_MOST)
+		return table->shift - 1;
+	return table->shift + (sum < TWHEEL_KEY_MOST / 4 && table->shift < SHIFT_MAX &&
+			       !atomic_read(&keys->walks) && !atomic_read(&keys->nr_full));
+}
 
 /* Move the keys of a bucket to the next table. Return: their number and 1. */
 static unsigned int bucket_move(struct twheel_keys *keys, struct twheel_key_table *table,
@@ -381,7 +359,7 @@ static unsigned int bucket_move(struct twheel_keys *keys, struct twheel_key_tabl
 	for (slot = 0; slot < TWHEEL_KEY_SLOTS; slot++) {
 		for (first = from->slot[slot]; first; first = next) {
 			next = key_next(first);
-			to = twheel_key_bucket(table->next, first->hash);
+			to = table_bucket(table->next, first->hash);
 			spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
 			bucket_put(keys, to, first);
 			spin_unlock(&to->lock);
@@ -396,32 +374,32 @@ static unsigned int bucket_move(struct twheel_keys *keys, struct twheel_key_tabl
 	return cost;
 }
 
-/* Memory that the next step of a move needs: a table with @mask, or a segment */
+/* Memory that the next step of a move needs: a table with @shift, or a segment */
 struct keys_need {
 	void	**place;	/* the pointer to it, or NULL if nothing is missing */
 	size_t	size;
-	size_t	mask;
+	size_t	shift;
 };
 
 static struct keys_need keys_missing(struct twheel_keys *keys)
 {
 	struct twheel_key_table *table = keys->table, *next = table->next;
-	u32 i, target = READ_ONCE(keys->target);
 	struct keys_need need = {};
+	u32 shift, i;
 
 	lockdep_assert_held(&keys->lock);
-	if (!next) {
-		if (!target || target == table->mask + 1)
-			return need;
-		need.place = (void **)&table->next;
-		need.size = struct_size(table, segment, DIV_ROUND_UP(target, TWHEEL_KEY_SEGMENT));
-		need.mask = target - 1;
+	if (next) {
+		i = (table->moved << table->shift >> next->shift) / TWHEEL_KEY_SEGMENT;
+		need.size = segment_size(next);
+		need.place = next->segment[i] ? NULL : (void **)&next->segment[i];
 		return need;
 	}
-	need.size = min(next->mask + 1, TWHEEL_KEY_SEGMENT) * sizeof(**next->segment);
-	for (i = table->moved & next->mask; i <= next->mask; i += table->mask + 1)
-		if (!next->segment[i / TWHEEL_KEY_SEGMENT])
-			need.place = (void **)&next->segment[i / TWHEEL_KEY_SEGMENT];
+	shift = keys_shift(keys);
+	if (shift != table->shift) {
+		need.place = (void **)&table->next;
+		need.shift = shift;
+		need.size = struct_size(table, segment, nr_segments(shift));
+	}
 	return need;
 }
 
@@ -439,48 +417,50 @@ static void *keys_alloc(struct twheel_keys *keys, const struct keys_need *need, 
 		gfp |= __GFP_ACCOUNT;
 	memory = kzalloc(need->size, gfp | __GFP_NOWARN | __GFP_NORETRY);
 	set_active_memcg(old);
-	if (memory && need->mask)
-		((struct twheel_key_table *)memory)->mask = need->mask;
+	if (memory && need->shift)
+		((struct twheel_key_table *)memory)->shift = need->shift;
 	else if (memory)
 		for (bucket = memory; (void *)bucket < memory + need->size; bucket++)
 			spin_lock_init(&bucket->lock);
 	return memory;
 }
 
-/* Move a chunk of keys and buckets, as far as there is memory. */
-static void keys_move_chunk(struct twheel_keys *keys)
+/*
+ * Move a chunk of keys and buckets, as far as there is memory. Return: false if the table has the
+ * size that it should have.
+ */
+static bool keys_move_chunk(struct twheel_keys *keys)
 {
 	struct twheel_key_table *table = keys->table;
-	struct twheel_key_bucket *bucket;
-	unsigned int i, done = 0;
+	struct twheel_key_bucket *bucket, **segment;
+	unsigned int done = 0;
 
 	while (table->next && !keys_missing(keys).place) {
-		bucket = twheel_key_bucket(table, table->moved);
+		segment = &table->segment[table->moved / TWHEEL_KEY_SEGMENT];
+		bucket = *segment + table->moved % TWHEEL_KEY_SEGMENT;
 		if (done && done + READ_ONCE(bucket->nr) >= TWHEEL_KEY_MOST)
 			break;
 		done += bucket_move(keys, table, bucket);
-		if (++table->moved % TWHEEL_KEY_SEGMENT && table->moved <= table->mask)
+		table->moved++;
+		if (table->moved % TWHEEL_KEY_SEGMENT && table->moved << table->shift)
 			continue;
-		i = (table->moved - 1) / TWHEEL_KEY_SEGMENT;
-		bucket = table->segment[i];
+		bucket = *segment;
 		/* Pairs with the smp_rmb() in twheel_key_lock_irqs_off(). */
-		smp_store_release(&table->segment[i], NULL);
+		smp_store_release(segment, NULL);
 		kfree_rcu(bucket, rcu);
-		if (table->moved <= table->mask)
+		if (table->moved << table->shift)
 			continue;
 		/* The next table takes its place. Pairs with twheel_key_lock_irqs_off(). */
 		smp_store_release(&keys->table, table->next);
 		kfree_rcu(table, rcu);
 		break;
 	}
-	/* It has the size that it should have, or had it before. */
-	if (!keys->table->next)
-		WRITE_ONCE(keys->target, 0);
+	return done;
 }
 
 /* Move some keys. @memory was allocated for @need. Return: the memory that is missing. */
 static struct keys_need keys_step(struct twheel_keys *keys, const struct keys_need *need,
-				  void **memory)
+				  void **memory, bool *moves)
 {
 	struct keys_need missing = keys_missing(keys);
 
@@ -491,7 +471,7 @@ static struct keys_need keys_step(struct twheel_keys *keys, const struct keys_ne
 		missing = keys_missing(keys);
 	}
 	if (!missing.place)
-		keys_move_chunk(keys);
+		*moves = keys_move_chunk(keys);
 	return missing;
 }
 
@@ -503,43 +483,36 @@ bool __twheel_keys_move(struct twheel_keys *keys, bool may_sleep)
 {
 	struct keys_need need = {}, missing;
 	void *memory = NULL;
+	bool moves = true;
 
-	if (!READ_ONCE(keys->target))
-		return false;
-	for (;;) {
+	while (moves) {
 		if (!spin_trylock_bh(&keys->lock))
 			break;
-		missing = keys_step(keys, &need, &memory);
+		missing = keys_step(keys, &need, &memory, &moves);
 		spin_unlock_bh(&keys->lock);
 		if (!missing.place)
 			break;
 		/* Another caller was faster, if there is any. */
 		kfree(memory);
 		need = missing;
-		memory = NULL;
-		if (!need.mask || keys_should_move(keys, need.mask + 1))
-			memory = keys_alloc(keys, &need, may_sleep ? GFP_KERNEL : GFP_NOWAIT);
-		if (!memory) {
-			/* The next caller that finds a long or an empty bucket tries again. */
-			WRITE_ONCE(keys->target, 0);
-			return false;
-		}
+		memory = keys_alloc(keys, &need, may_sleep ? GFP_KERNEL : GFP_NOWAIT);
+		moves = memory;
 	}
 	kfree(memory);
-	return true;
+	/* The next caller that finds a long or an empty bucket tries again. */
+	if (!moves)
+		WRITE_ONCE(keys->look, false);
+	return moves;
 }
 EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_move);
 
 /* Shrink the table as far as its keys allow, after many have been removed. May sleep. */
 void twheel_keys_shrink(struct twheel_keys *keys)
 {
-	bool moved;
-
 	do {
-		keys_ask_to_shrink(keys);
-		for (moved = false; __twheel_keys_move(keys, true); moved = true)
-			cond_resched();
-	} while (moved);
+		cond_resched();
+		WRITE_ONCE(keys->look, true);
+	} while (__twheel_keys_move(keys, true));
 }
 
 /* Whether a new key would exceed the bound of its bucket. */
@@ -548,9 +521,9 @@ static bool key_is_refused(struct twheel_keys *keys, const struct twheel_watch *
 	struct twheel_key_at at = twheel_key_lock(keys, watch->hash);
 	bool refused = at.bucket->nr >= TWHEEL_KEY_MOST && !twheel_key_first(&at, &watch->key);
 
-	if (refused)
-		keys_ask_to_grow(keys, at.table);
 	twheel_key_unlock(&at);
+	if (refused)
+		WRITE_ONCE(keys->look, true);
 	return refused;
 }
 
@@ -561,7 +534,8 @@ int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *wat
 	const struct twheel_watch *watch;
 
 	for (watch = watches; watch < watches + nr; watch++) {
-		__twheel_keys_move(keys, may_sleep);
+		if (READ_ONCE(keys->look))
+			__twheel_keys_move(keys, may_sleep);
 		while (atomic_read(&keys->nr_full) && key_is_refused(keys, watch)) {
 			if (!may_sleep || fatal_signal_pending(current) ||
 			    !__twheel_keys_move(keys, true))
@@ -579,20 +553,23 @@ EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_check);
 u64 twheel_keys_count(struct twheel_keys *keys)
 {
 	const struct twheel_key_table *table;
-	u32 i = 0, mask = 0;
 	u64 nr = 0;
+	bool more;
+	u32 i = 0;
 
 	do {
+		more = false;
 		rcu_read_lock();
 		table = rcu_dereference_raw(keys->table);
 		for (; table; table = rcu_dereference_raw(table->next)) {
-			mask = max(mask, table->mask);
-			if (i <= table->mask)
-				nr += table_sample(table, i);
+			if (i >> (SHIFT_MAX - table->shift))
+				continue;
+			nr += table_sample(table, i << table->shift);
+			more = true;
 		}
 		rcu_read_unlock();
-		i += TWHEEL_KEY_MOST;
-	} while (i <= mask);
+		i++;
+	} while (more);
 	return nr;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_keys_count);
@@ -603,22 +580,24 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_keys_count);
  */
 int twheel_keys_init(struct twheel_keys *keys, bool account)
 {
-	struct keys_need need = { .mask = TWHEEL_KEY_MOST - 1 };
+	struct keys_need need = { .shift = SHIFT_MAX };
+	siphash_key_t secret;
 
-	get_random_bytes(&keys->secret, sizeof(keys->secret));
-	keys->state[0] = SIPHASH_CONST_0 ^ keys->secret.key[0];
-	keys->state[1] = SIPHASH_CONST_1 ^ keys->secret.key[1];
-	keys->state[2] = SIPHASH_CONST_2 ^ keys->secret.key[0];
-	keys->state[3] = SIPHASH_CONST_3 ^ keys->secret.key[1];
+	get_random_bytes(&secret, sizeof(secret));
+	keys->state[0] = SIPHASH_CONST_0 ^ secret.key[0];
+	keys->state[1] = SIPHASH_CONST_1 ^ secret.key[1];
+	keys->state[2] = SIPHASH_CONST_2 ^ secret.key[0];
+	keys->state[3] = SIPHASH_CONST_3 ^ secret.key[1];
 	spin_lock_init(&keys->lock);
 	keys->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	need.size = struct_size(keys->table, segment, 1);
 	keys->table = keys_alloc(keys, &need, GFP_KERNEL);
-	need = (struct keys_need) { .size = TWHEEL_KEY_MOST * sizeof(struct twheel_key_bucket) };
-	if (keys->table)
+	if (keys->table) {
+		need = (struct keys_need) { .size = segment_size(keys->table) };
 		keys->table->segment[0] = keys_alloc(keys, &need, GFP_KERNEL);
-	if (keys->table && keys->table->segment[0])
-		return 0;
+		if (keys->table->segment[0])
+			return 0;
+	}
 	twheel_keys_destroy(keys);
 	return -ENOMEM;
 }
@@ -632,8 +611,8 @@ void twheel_keys_destroy(struct twheel_keys *keys)
 
 	for (table = keys->table; table; table = next) {
 		next = table->next;
-		for (i = 0; i <= table->mask; i += TWHEEL_KEY_SEGMENT) {
-			kfree(table->segment[i / TWHEEL_KEY_SEGMENT]);
+		for (i = 0; i < nr_segments(table->shift); i++) {
+			kfree(table->segment[i]);
 			cond_resched();
 		}
 		kfree(table);

@@ -5,18 +5,19 @@
 
 #include <linux/atomic.h>
 #include <linux/bitops.h>
-#include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/irqflags.h>
 #include <linux/kconfig.h>
 #include <linux/lockdep.h>
-#include <linux/prefetch.h>
+#include <linux/minmax.h>
 #include <linux/rcupdate.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
+
+#include <asm/byteorder.h>
 
 struct mem_cgroup;
 
@@ -39,7 +40,10 @@ struct mem_cgroup;
 struct twheel_key_bucket {
 	spinlock_t		lock;	/* of all of this and the watches; outside of a shard's */
 	u32			nr;	/* of keys, or MOVED; a hint without @lock */
-	u64			tags;	/* a byte of the hash of the first key of each slot */
+	union {
+		u8		tag[8];	/* of the hash of the first key of each slot */
+		__le64		tags;
+	};
 	union {
 		struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];	/* first watches of keys */
 		struct rcu_head		rcu;	/* late look-ups use the lock and @nr only */
@@ -48,7 +52,7 @@ struct twheel_key_bucket {
 
 /* Buckets; all pointers are written under keys->lock */
 struct twheel_key_table {
-	u32				mask;		/* number of buckets - 1; immutable */
+	u32				shift;		/* 32 - log2 of the number of buckets */
 	u32				moved;		/* number of buckets; under keys->lock */
 	struct twheel_key_table		*next;		/* gets the keys, or NULL; set once */
 	struct rcu_head			rcu;
@@ -58,27 +62,26 @@ struct twheel_key_table {
 /* The watched keys of a purgatory */
 struct twheel_keys {
 	struct twheel_key_table		*table;		/* first one of up to two; under @lock */
-	u32				target;		/* wanted number of buckets, or 0; a hint */
+	u64				state[4];	/* of SipHash with a secret; immutable */
+	bool				look;		/* at the size, or move keys; a hint */
 	atomic_t			nr_full;	/* buckets with at least TWHEEL_KEY_MOST */
-	siphash_key_t			secret;		/* random; immutable, as the next one */
-	u64				state[4];	/* of SipHash with the secret */
-	struct mem_cgroup		*memcg;		/* charged for buckets; immutable */
 	atomic_t			walks;		/* under way; the table does not shrink */
+	struct mem_cgroup		*memcg;		/* charged for buckets; immutable */
 	spinlock_t			lock ____cacheline_aligned_in_smp;	/* for moves */
 };
 
 /* Position of a key: its bucket is locked */
 struct twheel_key_at {
 	struct twheel_keys		*keys;
-	struct twheel_key_table		*table;
 	struct twheel_key_bucket	*bucket;
 	u32				hash;
+	u32				last;	/* the bucket has all keys from @hash to this one */
 };
 
+/* With the lock of its bucket. */
 static inline bool twheel_watch_is_linked(const struct twheel_watch *watch)
 {
-	/* Without the lock of the bucket: another watch may take the place of this neighbour. */
-	return READ_ONCE(watch->key_prev);
+	return watch->key_prev;
 }
 
 /* The watch of a linked key is the only one. */
@@ -95,14 +98,14 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
 /*
  * SipHash-1-3 with a secret of 128 bits. 32 bits would be too few: lock contention shows user
  * space which keys share a bucket, and a few such pairs identify a secret of 32 bits by
- * brute force. On 32-bit kernels hsiphash has a secret of 64 bits only; these use SipHash-2-4.
+ * brute force. Inlined: 20 instructions less than hsiphash_4u32(), and registers that need not be
+ * saved.
  *
- * The lowest bits select the bucket. The highest ones are the tag.
+ * The highest bits select the bucket. The lowest ones are the tag.
  */
-static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
+static __always_inline u32 twheel_keys_hash(const struct twheel_keys *keys,
+					    const struct twheel_key *key)
 {
-#ifdef CONFIG_64BIT
-	/* hsiphash_4u32(), inlined: 20 instructions less, and registers that need not be saved. */
 	u64 v0 = keys->state[0], v1 = keys->state[1], v2 = keys->state[2], v3 = keys->state[3];
 	u64 length = (u64)sizeof(*key) << 56;
 
@@ -120,31 +123,18 @@ static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct 
 	SIPHASH_PERMUTATION(v0, v1, v2, v3);
 	SIPHASH_PERMUTATION(v0, v1, v2, v3);
 	return v0 ^ v1 ^ v2 ^ v3;
-#else
-	return siphash_2u64(key->v[0], key->v[1], &keys->secret);
-#endif
 }
 
-/* Return: a bucket of a table, or NULL if its segment is missing. */
-static __always_inline struct twheel_key_bucket *
-twheel_key_bucket(const struct twheel_key_table *table, u32 i)
+static inline u32 twheel_key_table_size(const struct twheel_key_table *table)
 {
-	struct twheel_key_bucket *segment;
-
-	i &= table->mask;
-	segment = rcu_dereference_raw(table->segment[i / TWHEEL_KEY_SEGMENT]);
-	return likely(segment) ? segment + i % TWHEEL_KEY_SEGMENT : NULL;
+	return 1U << (32 - table->shift);
 }
 
-/*
- * Prefetch the bucket of a key. With a million keys it is not cached. The caller is in a read-side
- * section of RCU.
- */
-static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash)
+/* Return: the pointer to the segment with the bucket of a hash. */
+static __always_inline struct twheel_key_bucket *const *
+twheel_key_segment(const struct twheel_key_table *table, u32 hash)
 {
-	const struct twheel_key_table *table = rcu_dereference_raw(keys->table);
-
-	prefetchw(twheel_key_bucket(table, hash));
+	return &table->segment[(hash >> table->shift) / TWHEEL_KEY_SEGMENT];
 }
 
 /*
@@ -169,44 +159,39 @@ static __always_inline void twheel_irqs_enable(void)
 		local_irq_enable();
 }
 
-/*
- * Lock the bucket of a key, with interrupts disabled. With @mask, set the bits of the masks of all
- * tables that were looked at: the bucket has all keys with the same hash in these bits. Return: the
- * position of the key.
- */
-static __always_inline struct twheel_key_at
-twheel_key_lock_irqs_off(struct twheel_keys *keys, u32 hash, u32 *mask)
+/* Lock the bucket of a key, with interrupts disabled. Return: the position of the key. */
+static __always_inline struct twheel_key_at twheel_key_lock_irqs_off(struct twheel_keys *keys,
+								     u32 hash)
 {
-	struct twheel_key_at at;
-
-	at.keys = keys;
-	at.hash = hash;
 	/* Pairs with the release in keys_move_chunk(). */
-	at.table = rcu_dereference_raw(keys->table);
+	const struct twheel_key_table *table = rcu_dereference_raw(keys->table);
+	struct twheel_key_bucket *bucket;
+	u32 last = U32_MAX;
+
 	for (;;) {
-		if (mask)
-			*mask |= at.table->mask;
-		at.bucket = twheel_key_bucket(at.table, hash);
-		if (likely(at.bucket)) {
-			spin_lock(&at.bucket->lock);
-			if (likely(at.bucket->nr != TWHEEL_KEY_MOVED))
+		last = min(last, hash | ((1U << table->shift) - 1));
+		bucket = rcu_dereference_raw(*twheel_key_segment(table, hash));
+		if (likely(bucket)) {
+			bucket += (hash >> table->shift) % TWHEEL_KEY_SEGMENT;
+			spin_lock(&bucket->lock);
+			if (likely(bucket->nr != TWHEEL_KEY_MOVED))
 				break;
-			spin_unlock(&at.bucket->lock);
+			spin_unlock(&bucket->lock);
 		}
 		/* Pairs with the release in keys_move_chunk(): sees the keys in the next table. */
 		smp_rmb();
-		at.table = rcu_dereference_raw(at.table->next);
+		table = rcu_dereference_raw(table->next);
 	}
 	/* Sparse does not count the lock of a position. */
-	__release(&at.bucket->lock);
-	return at;
+	__release(&bucket->lock);
+	return (struct twheel_key_at) { keys, bucket, hash, last };
 }
 
 /* Lock the bucket of a key. Return: the position of the key, for twheel_key_unlock(). */
 static __always_inline struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
 {
 	twheel_irqs_disable();
-	return twheel_key_lock_irqs_off(keys, hash, NULL);
+	return twheel_key_lock_irqs_off(keys, hash);
 }
 
 static inline void twheel_key_unlock_irqs_off(const struct twheel_key_at *at)
@@ -221,95 +206,20 @@ static inline void twheel_key_unlock(const struct twheel_key_at *at)
 	twheel_irqs_enable();
 }
 
-/*
- * Whether a bucket that becomes empty is one that asks the table to shrink: of one in so many
- * hashes that it is 16 times between too few keys and none.
- */
-static inline bool twheel_key_may_shrink(const struct twheel_key_at *at)
+static inline u8 twheel_key_tag(u32 hash)
 {
-	return at->table->mask >= TWHEEL_KEY_MOST && !(at->hash >> 8 & at->table->mask / 128);
-}
-
-/* Position of a walk over all keys, which begins with zeros; see key.c for the order */
-struct twheel_key_walk {
-	u32	hash;	/* first hash yet to be visited */
-	u32	mask;	/* the locked bucket has the hashes that are equal in these bits */
-};
-
-/*
- * Before and after a walk: its caller may remove the keys that it visits, in its order. Their
- * buckets are emptied one after the other, while the others stay as long as they are. A smaller
- * table would be right on average, and have all keys in few buckets.
- */
-static inline void twheel_keys_walk_begin(struct twheel_keys *keys)
-{
-	atomic_inc(&keys->walks);
-}
-
-void twheel_keys_walk_end(struct twheel_keys *keys);
-
-/* Lock the next bucket of a walk, with interrupts disabled. */
-static inline struct twheel_key_at twheel_keys_walk(struct twheel_keys *keys,
-						    struct twheel_key_walk *walk)
-{
-	walk->mask = 0;
-	return twheel_key_lock_irqs_off(keys, walk->hash, &walk->mask);
-}
-
-/* Whether the present step of the walk visits a watch of the locked bucket. */
-static inline bool twheel_key_walk_visits(const struct twheel_key_walk *walk,
-					  const struct twheel_watch *watch)
-{
-	u32 differ = walk->hash ^ watch->hash;
-
-	differ &= -differ;
-	return !differ || (differ > walk->mask && watch->hash & differ);
-}
-
-/* Move to the next bucket, when it is unlocked. Return: false at the end. */
-static inline bool twheel_key_walk_next(struct twheel_key_walk *walk)
-{
-	u32 bit = (walk->mask >> 1) + 1;
-
-	walk->hash &= walk->mask;
-	for (; walk->hash & bit; bit >>= 1)
-		walk->hash ^= bit;
-	walk->hash |= bit;
-	return bit;
-}
-
-/* The tags of all slots; of a slot without a key it is 0. */
-#define TWHEEL_TAGS(tag)	((tag) * 0x010101010101ULL)
-/* Set in the tags if keys follow that of the last slot */
-#define TWHEEL_KEYS_FOLLOW	BIT_ULL(8 * TWHEEL_KEY_SLOTS)
-
-static inline u64 twheel_key_tag(u32 hash)
-{
-	return hash >> 25 | 0x80;
-}
-
-/* Return: the highest bit of the byte of each slot with a tag. */
-static __always_inline u64 twheel_key_slots(u64 tags, u64 tag)
-{
-	u64 differ = tags ^ TWHEEL_TAGS(tag);
-
-	return ~(((differ & TWHEEL_TAGS(0x7f)) + TWHEEL_TAGS(0x7f)) | differ) & TWHEEL_TAGS(0x80);
-}
-
-static __always_inline void twheel_key_set_slot(struct twheel_key_bucket *bucket, unsigned int i,
-						struct twheel_watch *first, u64 tag)
-{
-	bucket->slot[i] = first;
-	((u8 *)&bucket->tags)[IS_ENABLED(CONFIG_CPU_BIG_ENDIAN) ? 7 - i : i] = tag;
+	return (hash & 0x7f) | 0x80;
 }
 
 struct twheel_watch *twheel_key_following(const struct twheel_key_bucket *bucket,
 					  const struct twheel_key *key);
-void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_table *table,
-			  struct twheel_key_bucket *bucket, struct twheel_watch *watch,
-			  struct twheel_watch *first);
-void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_table *table,
-			    struct twheel_key_bucket *bucket, struct twheel_watch *watch);
+struct twheel_watch *twheel_key_after(const struct twheel_key_at *at, const struct twheel_key *key);
+void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
+			  struct twheel_watch *watch, struct twheel_watch *first);
+void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
+			    struct twheel_watch *next);
+void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
+			    struct twheel_watch *watch);
 
 /*
  * The frequent cases of the following functions are inlined, with the position in registers: a key
@@ -321,8 +231,11 @@ void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_table *t
 static __always_inline struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 							     const struct twheel_key *key)
 {
+	const u64 ones = 0x010101010101ULL;
 	const struct twheel_key_bucket *bucket = at->bucket;
-	u64 slots = twheel_key_slots(bucket->tags, twheel_key_tag(at->hash));
+	u64 differ = le64_to_cpu(bucket->tags) ^ twheel_key_tag(at->hash) * ones;
+	/* The highest bit of each byte that is 0, perhaps of a 1 above it: of a used slot, too */
+	u64 slots = (differ - ones) & ~differ & ones << 7;
 	struct twheel_watch *first;
 
 	lockdep_assert_held(&bucket->lock);
@@ -331,7 +244,7 @@ static __always_inline struct twheel_watch *twheel_key_first(const struct twheel
 		if (likely(twheel_key_equal(&first->key, key)))
 			return first;
 	}
-	if (likely(!(bucket->tags & TWHEEL_KEYS_FOLLOW)))
+	if (likely(bucket->nr <= TWHEEL_KEY_SLOTS))
 		return NULL;
 	return twheel_key_following(bucket, key);
 }
@@ -342,16 +255,28 @@ static __always_inline void twheel_key_link(const struct twheel_key_at *at,
 {
 	struct twheel_watch *first = twheel_key_first(at, &watch->key);
 	struct twheel_key_bucket *bucket = at->bucket;
-	u64 free = twheel_key_slots(bucket->tags, 0);
+	u32 nr = bucket->nr;
 
-	if (unlikely(first || !free || bucket->tags & TWHEEL_KEYS_FOLLOW)) {
-		twheel_key_link_slow(at->keys, at->table, bucket, watch, first);
+	if (unlikely(first || nr >= TWHEEL_KEY_SLOTS)) {
+		twheel_key_link_slow(at->keys, bucket, watch, first);
 		return;
 	}
 	watch->key_next = NULL;
-	WRITE_ONCE(watch->key_prev, watch);
-	twheel_key_set_slot(bucket, __ffs64(free) / 8, watch, twheel_key_tag(at->hash));
-	WRITE_ONCE(bucket->nr, bucket->nr + 1);
+	watch->key_prev = watch;
+	bucket->slot[nr] = watch;
+	bucket->tag[nr] = twheel_key_tag(at->hash);
+	WRITE_ONCE(bucket->nr, nr + 1);
+}
+
+/* Remove the key of a slot. The last key takes its place; it is in a slot, too. */
+static __always_inline void twheel_key_clear_slot(struct twheel_key_bucket *bucket, unsigned int i,
+						  u32 last)
+{
+	bucket->tag[i] = bucket->tag[last];
+	bucket->tag[last] = 0;
+	bucket->slot[i] = bucket->slot[last];
+	bucket->slot[last] = NULL;
+	WRITE_ONCE(bucket->nr, last);
 }
 
 /* Remove a linked watch from its key. */
@@ -359,29 +284,27 @@ static __always_inline void twheel_key_unlink(const struct twheel_key_at *at,
 					      struct twheel_watch *watch)
 {
 	struct twheel_key_bucket *bucket = at->bucket;
-	unsigned int i = bucket->slot[0] == watch ? 0 : bucket->slot[1] == watch ? 1 :
-			 bucket->slot[2] == watch ? 2 : 3;
+	struct twheel_watch **slot = bucket->slot;
+	unsigned int i = slot[0] == watch ? 0 : slot[1] == watch ? 1 : slot[2] == watch ? 2 :
+			 slot[3] == watch ? 3 : TWHEEL_KEY_SLOTS;
+	u32 shift, nr = bucket->nr;
 
 	lockdep_assert_held(&bucket->lock);
-	/* A bucket that becomes empty may be a reason to shrink. */
-	if (likely(bucket->slot[i] == watch && twheel_watch_is_only(watch) &&
-		   bucket->nr <= TWHEEL_KEY_SLOTS &&
-		   (bucket->nr > 1 || !twheel_key_may_shrink(at)))) {
-		twheel_key_set_slot(bucket, i, NULL, 0);
-		WRITE_ONCE(bucket->nr, bucket->nr - 1);
-		WRITE_ONCE(watch->key_prev, NULL);
+	if (unlikely(i == TWHEEL_KEY_SLOTS) || unlikely(!twheel_watch_is_only(watch)) ||
+	    unlikely(nr > TWHEEL_KEY_SLOTS)) {
+		twheel_key_unlink_slow(at->keys, bucket, watch);
 		return;
 	}
-	twheel_key_unlink_slow(at->keys, at->table, bucket, watch);
+	twheel_key_clear_slot(bucket, i, nr - 1);
+	watch->key_prev = NULL;
+	if (unlikely(nr == 1)) {
+		/* One of a 64th as many hashes as the table has buckets, in larger tables */
+		shift = rcu_dereference_raw(at->keys->table)->shift + 6;
+		if (shift < 32 && !(at->hash << shift))
+			WRITE_ONCE(at->keys->look, true);
+	}
 }
 
-struct twheel_watch *twheel_key_after(const struct twheel_key_at *at,
-				      const struct twheel_key_walk *walk,
-				      const struct twheel_key *key);
-void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
-			    struct twheel_watch *next);
-
-void twheel_keys_shrink(struct twheel_keys *keys);
 bool __twheel_keys_move(struct twheel_keys *keys, bool may_sleep);
 int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr,
 			bool may_sleep);
@@ -389,7 +312,7 @@ int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *wat
 /* After an unlink, with no lock held: move some keys, if the table should shrink or grow. */
 static inline void twheel_keys_move(struct twheel_keys *keys)
 {
-	if (unlikely(READ_ONCE(keys->target)))
+	if (unlikely(READ_ONCE(keys->look)))
 		__twheel_keys_move(keys, false);
 }
 
@@ -406,13 +329,14 @@ static inline void twheel_keys_move(struct twheel_keys *keys)
 static inline int twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches,
 				    u32 nr, bool may_sleep)
 {
-	if (likely(!READ_ONCE(keys->target) && !atomic_read(&keys->nr_full)))
+	if (likely(!READ_ONCE(keys->look) && !atomic_read(&keys->nr_full)))
 		return 0;
 	return __twheel_keys_check(keys, watches, nr, may_sleep);
 }
 
 int twheel_keys_init(struct twheel_keys *keys, bool account);
 void twheel_keys_destroy(struct twheel_keys *keys);
+void twheel_keys_shrink(struct twheel_keys *keys);
 u64 twheel_keys_count(struct twheel_keys *keys);
 
 #endif /* _TWHEEL_OP_KEY_H */

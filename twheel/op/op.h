@@ -25,6 +25,9 @@ enum twheel_op_state {
 	OP_DONE,
 };
 
+/* Watches that are linked or unlinked with interrupts disabled */
+#define TWHEEL_LINK_CHUNK	16
+
 #define OP_STATE	GENMASK(1, 0)
 #define OP_OWNED	BIT(2)	/* a thread runs the predicate, or the callback after it */
 #define OP_RECHECK	BIT(3)	/* the predicate has to run once more */

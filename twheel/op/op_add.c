@@ -47,9 +47,6 @@
 #include "../core/twheel.h"
 #include "op.h"
 
-/* Watches that are linked with interrupts disabled */
-#define LINK_CHUNK	16
-
 /* Checks of the arguments */
 
 /* Whether operations with @flags may have their deadlines on @wheel: 0 or -EINVAL. */
@@ -185,11 +182,11 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 static noinline void op_link_rest(struct twheel_op *op, struct twheel_watch *watch, bool link)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
-	unsigned int budget = LINK_CHUNK;
-	struct twheel_key_at at;
+	unsigned int budget = TWHEEL_LINK_CHUNK;
 
 	while ((watch = watch->next)) {
-		at = twheel_key_lock_irqs_off(keys, watch->hash, NULL);
+		const struct twheel_key_at at = twheel_key_lock_irqs_off(keys, watch->hash);
+
 		if (link)
 			twheel_key_link(&at, watch);
 		else
@@ -197,7 +194,7 @@ static noinline void op_link_rest(struct twheel_op *op, struct twheel_watch *wat
 		twheel_key_unlock_irqs_off(&at);
 		if (unlikely(!--budget)) {
 			twheel_irqs_enable();
-			budget = LINK_CHUNK;
+			budget = TWHEEL_LINK_CHUNK;
 			twheel_irqs_disable();
 		}
 	}
@@ -212,9 +209,9 @@ static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_s
 	int err;
 
 	twheel_irqs_disable();
-	if (op->nr_watches > 1)
+	if (watch->next)
 		op_link_rest(op, watch, true);
-	at = twheel_key_lock_irqs_off(&purgatory->keys, watch->hash, NULL);
+	at = twheel_key_lock_irqs_off(&purgatory->keys, watch->hash);
 	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
 		twheel_key_link(&at, watch);

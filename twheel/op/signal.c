@@ -282,8 +282,8 @@ static void signal_finish(struct signal *signal)
  * Visit several watches of a key, which is locked. Not inlined: it initialises a large structure.
  */
 static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
-				   struct twheel_key_table *table, struct twheel_key_bucket *bucket,
-				   struct twheel_key key, struct twheel_watch *first,
+				   struct twheel_key_bucket *bucket, struct twheel_key key,
+				   struct twheel_watch *first,
 				   enum signal_kind kind, unsigned int flags, u32 limit, u64 amount,
 				   u64 value, void (*fn)(struct twheel_op *op, void *data),
 				   void *data)
@@ -293,7 +293,7 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 		.fn = fn, .data = data,
 	};
 	const struct twheel_key_at at = {
-		.keys = &purgatory->keys, .table = table, .bucket = bucket, .hash = first->hash,
+		.keys = &purgatory->keys, .bucket = bucket, .hash = first->hash,
 	};
 	struct signal signal;
 	bool more;
@@ -315,7 +315,7 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 	return signal.nr_ended;
 }
 
-static noinline void signal_do_trace(struct twheel_key key, enum signal_kind kind, u32 nr)
+static noinline void signal_trace(struct twheel_key key, enum signal_kind kind, u32 nr)
 {
 	trace_twheel_signal_key(&key, kind, nr);
 }
@@ -344,48 +344,41 @@ static __always_inline u32 signal_watch(const struct twheel_key_at *at, struct t
 	return 1;
 }
 
-static __always_inline void signal_trace(struct twheel_key key, enum signal_kind kind, u32 nr)
+static __always_inline struct twheel_key_at
+signal_lock(struct twheel_keys *keys, const struct twheel_key *key, unsigned int flags)
 {
-	if (trace_twheel_signal_key_enabled())
-		signal_do_trace(key, kind, nr);
-}
-
-/* Look a key up, and leave it locked if it is watched. Return: its first watch, or NULL. */
-static __always_inline struct twheel_watch *signal_begin(struct twheel_purgatory *purgatory,
-							 const struct twheel_key *key,
-							 struct twheel_key_at *at,
-							 unsigned int kind, unsigned int flags)
-{
-	struct twheel_keys *keys = &purgatory->keys;
-	struct twheel_watch *first;
-
 	might_sleep_if(flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE));
-	*at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
-	first = twheel_key_first(at, key);
-	if (!first) {
-		twheel_key_unlock(at);
-		signal_trace(*key, kind, 0);
-	}
-	return first;
+	return twheel_key_lock(keys, twheel_keys_hash(keys, key));
 }
 
-static __always_inline u32 signal_run(struct twheel_purgatory *purgatory,
-				      const struct twheel_key *key, const struct twheel_key_at *at,
-				      struct twheel_watch *first, const struct signal_args *args)
+static __always_inline u32 signal_key(struct twheel_purgatory *purgatory,
+				      const struct twheel_key *key, const struct signal_args *args)
 {
 	/* A callback may free the memory of @key. */
 	const struct twheel_key copy = *key;
-	u32 nr;
+	struct twheel_keys *keys = &purgatory->keys;
+	const struct twheel_key_at at = signal_lock(keys, &copy, args->flags);
+	struct twheel_watch *first = twheel_key_first(&at, &copy);
+	u32 nr = 0;
 
-	/* One by one, so that those of a signal of a single watch stay in registers. */
-	if (likely(twheel_watch_is_only(first)))
-		nr = signal_watch(at, first, args);
+	if (!first)
+		twheel_key_unlock(&at);
+	else if (likely(twheel_watch_is_only(first)))
+		nr = signal_watch(&at, first, args);
 	else
-		nr = signal_watches(purgatory, at->table, at->bucket, copy, first, args->kind,
-				    args->flags, args->limit, args->amount, args->value, args->fn,
-				    args->data);
-	signal_trace(copy, args->kind, nr);
+		/* One by one, so that those of a signal of a single watch stay in registers. */
+		nr = signal_watches(purgatory, at.bucket, copy, first, args->kind, args->flags,
+				    args->limit, args->amount, args->value, args->fn, args->data);
+	if (trace_twheel_signal_key_enabled())
+		signal_trace(copy, args->kind, nr);
 	return nr;
+}
+
+/* A less frequent signal */
+static noinline u32 signal_rarely(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+				  const struct signal_args *args)
+{
+	return signal_key(purgatory, key, args);
 }
 
 /**
@@ -410,12 +403,7 @@ static __always_inline u32 signal_run(struct twheel_purgatory *purgatory,
 u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		       u64 amount, u64 value, u32 limit, unsigned int flags)
 {
-	struct twheel_key_at at;
-	struct twheel_watch *first = signal_begin(purgatory, key, &at, SIGNAL_COUNT, flags);
-
-	if (!first)
-		return 0;
-	return signal_run(purgatory, key, &at, first, &(struct signal_args) {
+	return signal_key(purgatory, key, &(struct signal_args) {
 		.kind = SIGNAL_COUNT, .flags = flags, .limit = limit ?: U32_MAX,
 		.amount = amount ?: 1, .value = value,
 	});
@@ -441,12 +429,7 @@ EXPORT_SYMBOL_GPL(twheel_signal_some);
 u32 twheel_check_and_complete(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 			      u32 limit, unsigned int flags)
 {
-	struct twheel_key_at at;
-	struct twheel_watch *first = signal_begin(purgatory, key, &at, SIGNAL_CHECK, flags);
-
-	if (!first)
-		return 0;
-	return signal_run(purgatory, key, &at, first, &(struct signal_args) {
+	return signal_rarely(purgatory, key, &(struct signal_args) {
 		.kind = SIGNAL_CHECK, .flags = flags, .limit = limit ?: U32_MAX,
 	});
 }
@@ -471,12 +454,7 @@ u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twhee
 			  void (*fn)(struct twheel_op *op, void *data), void *data,
 			  unsigned int flags)
 {
-	struct twheel_key_at at;
-	struct twheel_watch *first = signal_begin(purgatory, key, &at, SIGNAL_CANCEL, flags);
-
-	if (!first)
-		return 0;
-	return signal_run(purgatory, key, &at, first, &(struct signal_args) {
+	return signal_rarely(purgatory, key, &(struct signal_args) {
 		.kind = SIGNAL_CANCEL, .flags = flags, .limit = U32_MAX, .fn = fn, .data = data,
 	});
 }
