@@ -128,6 +128,9 @@ int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags);
 /* op_watch.c */
 int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 		       enum twheel_condition condition);
+void twheel_watches_init_rest(struct twheel_op *op, const struct twheel_keys *keys,
+			      const struct twheel_watch_spec *specs, struct twheel_watch *watches,
+			      u32 nr);
 int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged);
 
 /* op_deadline.c */
@@ -139,30 +142,18 @@ static inline u64 twheel_deadline_of(u64 ns)
 	return unlikely(ns > KTIME_MAX) ? TWHEEL_NEVER : ns;
 }
 
-/* Initialise one watch for each of some keys, with the bits of an add. */
-static __always_inline void twheel_watches_fill(struct twheel_op *op,
-						const struct twheel_keys *keys,
-						const struct twheel_watch_spec *specs,
-						struct twheel_watch *watches, u32 nr)
+/* Initialise a watch, the last one of some. */
+static __always_inline void twheel_watch_init(struct twheel_op *op, const struct twheel_keys *keys,
+					      const struct twheel_watch_spec *spec,
+					      struct twheel_watch *watch, u32 bit)
 {
-	struct twheel_watch *end = watches + nr;
-	u32 bit = 0;
-
-	for (;;) {
-		watches->key_prev = NULL;
-		watches->key = specs->key;
-		watches->op = op;
-		watches->need = specs->need + !specs->need;
-		watches->bit = bit;
-		watches->hash = twheel_keys_hash(keys, &specs->key);
-		watches->next = NULL;
-		if (likely(watches + 1 == end))
-			break;
-		watches->next = watches + 1;
-		watches++;
-		specs++;
-		bit++;
-	}
+	watch->key_prev = NULL;
+	watch->key = spec->key;
+	watch->op = op;
+	watch->next = NULL;
+	watch->need = spec->need + !spec->need;
+	watch->bit = bit;
+	watch->hash = twheel_keys_hash(keys, &spec->key);
 }
 
 #endif /* _TWHEEL_OP_OP_H */

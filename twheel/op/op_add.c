@@ -200,24 +200,31 @@ static noinline void op_link_rest(struct twheel_op *op, struct twheel_watch *wat
 	}
 }
 
-/* Add an operation with watches. */
-static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_shard *shard,
-					   struct twheel_watch *watch, struct twheel_expiry expiry)
+/* Link the first watch of an operation, whose others are linked, and make it pending. */
+static __always_inline int op_begin_first(struct twheel_op *op, struct twheel_shard *shard,
+					  struct twheel_watch *watch, struct twheel_expiry expiry)
 {
-	struct twheel_purgatory *purgatory = op->purgatory;
-	struct twheel_key_at at;
-	int err;
+	const struct twheel_key_at at = twheel_key_lock_irqs_off(&op->purgatory->keys, watch->hash);
+	int err = twheel_purgatory_charge(op->purgatory);
 
-	twheel_irqs_disable();
-	if (watch->next)
-		op_link_rest(op, watch, true);
-	at = twheel_key_lock_irqs_off(&purgatory->keys, watch->hash);
-	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
 		twheel_key_link(&at, watch);
 		op_begin(op, shard, 0, 1, expiry);
 	}
 	twheel_key_unlock_irqs_off(&at);
+	return err;
+}
+
+/* Add an operation with watches. */
+static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_shard *shard,
+					   struct twheel_watch *watch, struct twheel_expiry expiry)
+{
+	int err;
+
+	twheel_irqs_disable();
+	if (unlikely(watch->next))
+		op_link_rest(op, watch, true);
+	err = op_begin_first(op, shard, watch, expiry);
 	if (unlikely(err))
 		op_link_rest(op, watch, false);
 	twheel_irqs_enable();
@@ -265,7 +272,9 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	int ret;
 
 	if (likely(nr)) {
-		twheel_watches_fill(op, &purgatory->keys, args->specs, watches, nr);
+		twheel_watch_init(op, &purgatory->keys, args->specs, watches, 0);
+		if (nr > 1)
+			twheel_watches_init_rest(op, &purgatory->keys, args->specs, watches, nr);
 		ret = twheel_keys_check(&purgatory->keys, watches, nr,
 					args->flags & TWHEEL_OP_MAY_SLEEP);
 		if (unlikely(ret))

@@ -55,6 +55,19 @@ int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 	return 0;
 }
 
+/* Initialise the watches behind the first one, with the bits of an add. */
+noinline void twheel_watches_init_rest(struct twheel_op *op, const struct twheel_keys *keys,
+				       const struct twheel_watch_spec *specs,
+				       struct twheel_watch *watches, u32 nr)
+{
+	u32 i;
+
+	for (i = 1; i < nr; i++) {
+		watches[i - 1].next = &watches[i];
+		twheel_watch_init(op, keys, &specs[i], &watches[i], i);
+	}
+}
+
 static struct twheel_watch **op_find(struct twheel_op *op, const struct twheel_key *key)
 {
 	struct twheel_watch **link = &op->watches;
@@ -248,7 +261,8 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 
 	if (twheel_specs_check(specs, nr_keys, op->condition))
 		return -EINVAL;
-	twheel_watches_fill(op, keys, specs, watches, nr_keys);
+	twheel_watch_init(op, keys, specs, watches, 0);
+	twheel_watches_init_rest(op, keys, specs, watches, nr_keys);
 	ret = twheel_keys_check(keys, watches, nr_keys, may_sleep);
 	if (ret)
 		return ret;
