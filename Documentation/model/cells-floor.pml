@@ -3,9 +3,9 @@
  * How often the kernel looks at a cell at a due timer. A program raises the time of the word; a
  * look queues the timer for it, or for the next tick if it gave up. The second look in a row that
  * would do so for less than FLOOR ticks delays the timer to FLOOR ticks: so stores buy at most two
- * looks in FLOOR ticks. A program whose timeout, the time from a touch to the new
- * deadline, is at least 2 * FLOOR - 1 ticks never comes to that: a touch between two looks moves the
- * deadline at least FLOOR ticks beyond the second one.
+ * looks in FLOOR ticks. With a timeout, from a touch to the new deadline, of at least
+ * 2 * FLOOR - 1 ticks the floor is never reached: a touch between two looks moves the deadline at
+ * least FLOOR ticks beyond the second one.
  *
  * Holds: in_time bounded ends halts
  *
