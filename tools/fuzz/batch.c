@@ -82,7 +82,8 @@ void build_batch(struct thread *t, const struct view *view, struct trial *trial,
 		make_distinct(keys, i);
 	}
 	for (i = 0; i < args->nr; i++)
-		args->size += build_command(t, view, address(keys), (void *)(commands + args->size));
+		args->size += build_command(t, view, address(keys),
+					    (void *)(commands + args->size));
 	args->commands = address(lay_out(t, trial, commands, 1, args->size, args->size));
 	if (!one_in(t, 6)) {
 		args->results = address(t->memory.results);

@@ -253,7 +253,7 @@ TEST_F(batch, unknown_calls_are_refused)
 	for (nr = 0; nr < 256; nr++) {
 		cmd = _IOWR(TWHEEL_IOC_MAGIC, nr, struct twheel_signal_args);
 		clear(&self->args);
-		/* Calls that are not in batches, no calls, and wrong directions and magic numbers. */
+		/* Calls that are not in batches, or do not exist; wrong directions and numbers. */
 		if (nr < ARRAY_SIZE(twheel_calls) && twheel_calls[nr].batch)
 			put_command(&self->args, cmd ^ _IOR(0, 0, struct twheel_command));
 		else

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of an operation may complete a poll of io_uring or of AIO, and that may signal an eventfd,
- * for which many epoll instances watch. The kernel visits all of them with interrupts off, in the
- * thread that wakes pollers.
+ * The end of an operation may complete a poll of io_uring or of AIO, and that may signal an
+ * eventfd, for which many epoll instances watch. The kernel visits all of them with interrupts off,
+ * in the thread that wakes pollers.
  */
 #include <linux/aio_abi.h>
 #include <sys/epoll.h>

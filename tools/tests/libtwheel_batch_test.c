@@ -228,10 +228,12 @@ TEST("each call can be a command")
 	twheel_batch_free(batch);
 }
 
+#define NR_ADDS	9
+
 TEST("an add has the shortest structure")
 {
 	static const struct twheel_watch_spec spec = { .key = { .v = { 3, 4 } } };
-	static const struct twheel_add_args args[] = {
+	static const struct twheel_add_args args[NR_ADDS] = {
 		{ .flags = 1, .clock = 1, .deadline = 5, .cookie = 6 },
 		{ .condition = TWHEEL_COND_ANY },
 		{ .keys = (uintptr_t)&spec, .nr_keys = 1, .condition = TWHEEL_COND_QUORUM,
@@ -240,13 +242,12 @@ TEST("an add has the shortest structure")
 		{ .reserved = 1 },
 	};
 	struct twheel_batch *batch = batch_of(100, 0);
-	const unsigned int nr = sizeof(args) / sizeof(args[0]);
 	unsigned int i;
 
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < NR_ADDS; i++)
 		CHECK(!twheel_batch_add(batch, &args[i]));
-	CHECK(!twheel_batch_submit(batch) && device.nr == nr);
-	for (i = 0; i < nr; i++)
+	CHECK(!twheel_batch_submit(batch) && device.nr == NR_ADDS);
+	for (i = 0; i < NR_ADDS; i++)
 		CHECK(device.seen[i].cmd == (!i ? FAKE_ADD(keys) : i < 3 ? FAKE_ADD(threshold) :
 					     TWHEEL_IOC_ADD));
 	CHECK(device.seen[0].add.cookie == 6 && device.seen[2].add.quorum == 1);
@@ -382,27 +383,33 @@ TEST("a batch with stop cancels the commands after a failure")
 	twheel_batch_free(batch);
 }
 
-TEST("arrays are executed in one call")
+static int three_adds(struct twheel_result *results, unsigned int flags)
 {
 	struct {
 		struct twheel_command head;
 		struct twheel_add_args add;
 	} commands[3] = { };
-	struct twheel_result results[3] = { };
 	int i;
 
-	twheel_batch_free(batch_of(1, 0));
 	for (i = 0; i < 3; i++) {
 		commands[i].head.cmd = TWHEEL_IOC_ADD;
 		commands[i].add.cookie = i + 1;
 	}
-	CHECK(twheel_execute(FAKE_FD, &commands[0].head, sizeof(commands), results, 3, 0) == 3);
+	return twheel_execute(FAKE_FD, &commands[0].head, sizeof(commands), results, 3, flags);
+}
+
+TEST("arrays are executed in one call")
+{
+	struct twheel_result results[3] = { };
+
+	twheel_batch_free(batch_of(1, 0));
+	CHECK(three_adds(results, 0) == 3);
 	CHECK(fake.calls == 1 && device.nr == 3 && results[2].value == 3 && !results[2].error);
 	device.bad_cookie = 2;
-	CHECK(twheel_execute(FAKE_FD, &commands[0].head, sizeof(commands), results, 3, TWHEEL_BATCH_STOP) == 2);
+	CHECK(three_adds(results, TWHEEL_BATCH_STOP) == 2);
 	CHECK(results[1].error == -ENOSPC);
 	fake.error = ESHUTDOWN;
-	CHECK(twheel_execute(FAKE_FD, &commands[0].head, sizeof(commands), results, 3, 0) == -1 && errno == ESHUTDOWN);
+	CHECK(three_adds(results, 0) == -1 && errno == ESHUTDOWN);
 }
 
 TEST("a failed call keeps the commands")

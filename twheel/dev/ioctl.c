@@ -131,34 +131,55 @@ static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 	return info->call(call, args);
 }
 
-/* Size of an add without keys and without rarely used fields. */
+/* Sizes of an add without keys and rarely used fields, and of one with keys. */
 #define ADD_PLAIN	offsetofend(struct twheel_add_args, id)
+#define ADD_KEYS	offsetofend(struct twheel_add_args, quorum)
+
+/* Copy @size bytes of a structure, a constant, and zero the rest up to @known. */
+static __always_inline int args_copy(void *args, size_t known, const void __user *user,
+				     const void *entry, size_t size)
+{
+	if (size < known)
+		memset(args + size, 0, known - size);
+	if (!entry)
+		return copy_from_user(args, user, size) ? -EFAULT : 0;
+	memcpy(args, entry, size);
+	return 0;
+}
 
 /*
- * Read a structure. A copy of a constant size needs no check of the kernel's side; these are the
- * sizes of the frequent calls. All others may be longer or shorter than the kernel's.
+ * Read a structure at @user, or at @entry, if this is not NULL: in a batch, or in a submission
+ * queue entry, which other threads may change. A copy of a constant size takes few instructions;
+ * these are the sizes of the frequent calls. All others may be longer or shorter than the kernel's.
  */
-static int args_read(union twheel_call_args *args, size_t known, const void __user *user,
+static int args_read(void *args, size_t known, const void __user *user, const void *entry,
 		     size_t size)
 {
-	if (size == known) {
-		switch (known) {
-		case sizeof(args->cancel):
-			return copy_from_user(args, user, sizeof(args->cancel)) ? -EFAULT : 0;
-		case sizeof(args->rearm):
-			return copy_from_user(args, user, sizeof(args->rearm)) ? -EFAULT : 0;
-		case sizeof(args->batch):
-			return copy_from_user(args, user, sizeof(args->batch)) ? -EFAULT : 0;
-		case sizeof(args->signal):
-			return copy_from_user(args, user, sizeof(args->signal)) ? -EFAULT : 0;
-		case sizeof(args->add):
-			return copy_from_user(args, user, sizeof(args->add)) ? -EFAULT : 0;
-		}
-	} else if (known == sizeof(args->add) && size == ADD_PLAIN) {
-		memset((void *)args + ADD_PLAIN, 0, sizeof(args->add) - ADD_PLAIN);
-		return copy_from_user(args, user, ADD_PLAIN) ? -EFAULT : 0;
-	}
-	return copy_struct_from_user(args, known, user, size);
+	const size_t cancel = sizeof(struct twheel_cancel_args);
+	const size_t rearm = sizeof(struct twheel_rearm_args);
+	const size_t batch = sizeof(struct twheel_batch_args);
+	const size_t signal = sizeof(struct twheel_signal_args);
+	const size_t add = sizeof(struct twheel_add_args);
+
+	if (known == add && size == ADD_PLAIN)
+		return args_copy(args, add, user, entry, ADD_PLAIN);
+	if (known == add && size == ADD_KEYS)
+		return args_copy(args, add, user, entry, ADD_KEYS);
+	if (size == known && size == cancel)
+		return args_copy(args, cancel, user, entry, cancel);
+	if (size == known && size == rearm)
+		return args_copy(args, rearm, user, entry, rearm);
+	if (size == known && size == batch)
+		return args_copy(args, batch, user, entry, batch);
+	if (size == known && size == signal)
+		return args_copy(args, signal, user, entry, signal);
+	if (size == known && size == add)
+		return args_copy(args, add, user, entry, add);
+	if (!entry)
+		return copy_struct_from_user(args, known, user, size);
+	memset(args, 0, known);
+	memcpy(args, entry, min(size, known));
+	return size > known && memchr_inv(entry + known, 0, size - known) ? -E2BIG : 0;
 }
 
 /* A call that was killed reports its progress. */
@@ -175,6 +196,9 @@ static int output_write(const struct call_info *info, const union twheel_call_ar
 	const void *from = (const void *)args + info->output;
 
 	user += info->output;
+	/* Input follows. */
+	if (info->call == twheel_call_add)
+		nr = sizeof(args->add.id);
 	switch (nr) {
 	case sizeof(u32):
 		return put_user(*(const u32 *)from, (u32 __user *)user);
@@ -233,7 +257,7 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 	err = call_check(info, tf, file, cmd);
 	if (err)
 		return err;
-	err = args_read(&args, _IOC_SIZE(info->cmd), user, size);
+	err = args_read(&args, _IOC_SIZE(info->cmd), user, NULL, size);
 	if (err)
 		return err;
 	/* All but the keys. */
@@ -254,19 +278,6 @@ long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 	return ioctl(NULL, file, cmd, (void __user *)arg);
 }
 
-/* Read a structure from a batch, or a submission queue entry, which other threads may change. */
-static int args_copy(void *args, size_t known, const void *entry, size_t size)
-{
-	if (known == sizeof(struct twheel_add_args) && size == ADD_PLAIN) {
-		memcpy(args, entry, ADD_PLAIN);
-		memset(args + ADD_PLAIN, 0, known - ADD_PLAIN);
-		return 0;
-	}
-	memset(args, 0, known);
-	memcpy(args, entry, min(size, known));
-	return size > known && memchr_inv(entry + known, 0, size - known) ? -E2BIG : 0;
-}
-
 /*
  * Execute a command of io_uring. The structure is at @user, or at @entry if this is not NULL; then
  * no output is written. Returns the first output field, 0 without one and for an add, or an error.
@@ -274,7 +285,7 @@ static int args_copy(void *args, size_t known, const void *entry, size_t size)
 int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, const void *entry)
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
-	size_t known, size = _IOC_SIZE(cmd);
+	size_t size = _IOC_SIZE(cmd);
 	union twheel_call_args args;
 	struct twheel_ioctl call;
 	int err;
@@ -285,8 +296,7 @@ int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, con
 		return err;
 	if (!(info->flags & IN_RING))
 		return -ENOTTY;
-	known = _IOC_SIZE(info->cmd);
-	err = entry ? args_copy(&args, known, entry, size) : args_read(&args, known, user, size);
+	err = args_read(&args, _IOC_SIZE(info->cmd), user, entry, size);
 	if (err)
 		return err;
 	call.readable = file->f_mode & FMODE_READ;
@@ -352,7 +362,7 @@ static void command_run(struct twheel_ioctl *call, struct twheel_command *comman
 		known = _IOC_SIZE(info->cmd);
 		if (size != known) {
 			args = space;
-			err = args_copy(args, known, command + 1, size);
+			err = args_read(args, known, NULL, command + 1, size);
 		}
 		if (likely(!err))
 			err = call_do(call, info, args);
