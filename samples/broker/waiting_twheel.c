@@ -92,7 +92,7 @@ static void add_done(struct wait *wait, enum wait_end end)
 	TAILQ_INSERT_TAIL(&added, wait, queue);
 }
 
-/* An end of a wait may come too late: EALREADY. */
+/* An end of a wait may come too late: ENOENT. */
 static void command_done(void *context, uint64_t index, const struct twheel_command *command,
 			 const struct twheel_result *result)
 {

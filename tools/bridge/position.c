@@ -98,7 +98,7 @@ void check_position(struct subject *subject)
 	if (!twheel_info(bridge.fd, subject->id, &entry, NULL, 0)) {
 		if (entry.missing == END - subject->position)
 			return;
-	} else if (errno != EALREADY) {
+	} else if (errno != ENOENT) {
 		err(FAILED, "cannot use %s", bridge.purgatory);
 	}
 	note(&said, "the position of %s was ended or changed: adding it again", subject->name);

@@ -20,7 +20,7 @@ static int begin(int fd, struct session *session, uint64_t client, uint64_t time
 	return 0;
 }
 
-/* Moves the deadline. Fails with EALREADY if the session has ended. */
+/* Moves the deadline. Fails with ENOENT if the session has ended. */
 static int heartbeat(int fd, const struct session *session)
 {
 	return twheel_rearm(fd, session->id, session->timeout, 0);

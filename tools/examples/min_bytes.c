@@ -45,8 +45,8 @@ static int wait_from(uint64_t end, uint64_t missing, uint64_t deadline)
 
 	if (twheel_add(fd, &args))
 		return -1;
-	/* Signals before the add are lost. EALREADY: the operation has ended anyway. */
-	if (atomic_load(&log_end) != end && twheel_complete(fd, args.id, 0) && errno != EALREADY)
+	/* Signals before the add are lost. ENOENT: the operation has ended anyway. */
+	if (atomic_load(&log_end) != end && twheel_complete(fd, args.id, 0) && errno != ENOENT)
 		return -1;
 	if (twheel_read_events(fd, &event, 1) != 1)
 		return -1;

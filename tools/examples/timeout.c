@@ -14,12 +14,12 @@ static uint64_t add_timeout(int fd, uint64_t request, uint64_t timeout)
 	return twheel_add(fd, &args) ? 0 : args.id;
 }
 
-/* An answer has arrived. EALREADY: the request has timed out before. */
+/* An answer has arrived. ENOENT: the request has timed out before. */
 static int answered(int fd, uint64_t id, uint64_t answer)
 {
 	if (!twheel_complete(fd, id, answer))
 		return 0;
-	if (errno != EALREADY)
+	if (errno != ENOENT)
 		return -1;
 	printf("answer %llu is too late\n", (unsigned long long)answer);
 	return 0;

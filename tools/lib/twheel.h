@@ -136,8 +136,8 @@ int twheel_query(int fd, struct twheel_query_args *args);
 
 /*
  * Operations. Unless it is restricted, any file of a purgatory can access any of its
- * operations by ID. EALREADY: the operation has ended. ENOENT: it never existed; or the
- * file is restricted, and it belongs to another file or its event has been read.
+ * operations by ID. ENOENT: the operation has ended, or never existed; or the file is restricted,
+ * and it belongs to another file.
  */
 
 /**

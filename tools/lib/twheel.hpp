@@ -104,7 +104,7 @@ Status check(Status status, const char *call, const About &...about)
 /* Return: false if the operation of the call had ended before. */
 inline bool was_pending(int status, const char *call, std::uint64_t id)
 {
-	if (status < 0 && errno != EALREADY)
+	if (status < 0 && errno != ENOENT)
 		fail(call, id);
 	return status >= 0;
 }

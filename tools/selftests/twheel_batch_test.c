@@ -183,7 +183,7 @@ TEST_F(batch, failure_does_not_affect_other_commands)
 	EXPECT_EQ(5, self->args.done);
 	EXPECT_EQ(2, self->args.failed);
 	EXPECT_RESULT(1, 0, 0);
-	EXPECT_RESULT(2, 0, -EALREADY);
+	EXPECT_RESULT(2, 0, -ENOENT);
 	EXPECT_RESULT(3, 0, -ENOENT);
 	EXPECT_EQ(2, query(self->fd).pending);
 

@@ -372,10 +372,10 @@ TEST_F(detached, unread_event_is_kept_without_a_descriptor)
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 	close_it(&self->events);
 	EXPECT_EQ(1, query(self->fd).detached_unread);
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
 	self->events = open_events(self->fd, 0);
 	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
 }
 
 TEST_F(detached, drain_ends_only_own_operations)

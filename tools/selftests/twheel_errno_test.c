@@ -170,28 +170,28 @@ TEST_F(private, calls_fail_before_and_after_the_event_is_read)
 	ASSERT_TRUE(wait_for(query(self->fd).unread == 4));
 
 	for (i = 0; i < 4; i++) {
-		EXPECT_EQ(EALREADY, op_cancel(self->fd, ids[i]));
-		EXPECT_EQ(EALREADY, op_complete(self->fd, ids[i], 2));
-		EXPECT_EQ(EALREADY, op_watch(self->fd, ids[i], &spec, 1));
+		EXPECT_EQ(ENOENT, op_cancel(self->fd, ids[i]));
+		EXPECT_EQ(ENOENT, op_complete(self->fd, ids[i], 2));
+		EXPECT_EQ(ENOENT, op_watch(self->fd, ids[i], &spec, 1));
 	}
 	EXPECT_EVENT(self->fd, ids[3], TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EVENT(self->fd, ids[1], TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EVENT(self->fd, ids[0], TWHEEL_REASON_EXPIRED, 0);
 	for (i = 0; i < 4; i++) {
-		EXPECT_EQ(EALREADY, op_cancel(self->fd, ids[i]));
-		EXPECT_EQ(EALREADY, op_complete(self->fd, ids[i], 2));
-		EXPECT_EQ(EALREADY, op_watch(self->fd, ids[i], &spec, 1));
-		EXPECT_EQ(EALREADY, op_unwatch(self->fd, ids[i], 1));
-		EXPECT_EQ(EALREADY, op_info(self->fd, ids[i], &pending));
+		EXPECT_EQ(ENOENT, op_cancel(self->fd, ids[i]));
+		EXPECT_EQ(ENOENT, op_complete(self->fd, ids[i], 2));
+		EXPECT_EQ(ENOENT, op_watch(self->fd, ids[i], &spec, 1));
+		EXPECT_EQ(ENOENT, op_unwatch(self->fd, ids[i], 1));
+		EXPECT_EQ(ENOENT, op_info(self->fd, ids[i], &pending));
 		EXPECT_EQ(-1, op_rearm(self->fd, ids[i], HOUR, 0));
-		EXPECT_EQ(EALREADY, errno);
+		EXPECT_EQ(ENOENT, errno);
 	}
 	/* Also after the index has been assigned again. */
 	for (i = 0; i < 4; i++)
 		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	for (i = 0; i < 4; i++)
-		EXPECT_EQ(EALREADY, op_cancel(self->fd, ids[i]));
+		EXPECT_EQ(ENOENT, op_cancel(self->fd, ids[i]));
 	EXPECT_EQ(4, query(self->fd).pending);
 }
 

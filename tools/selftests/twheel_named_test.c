@@ -167,8 +167,8 @@ TEST_F(named, close_ends_operations_of_its_file)
 	close(other);
 	EXPECT_TRUE(wait_for(query(self->fd).pending == 1));
 	EXPECT_EQ(1, query(self->fd).watches);
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, gone));
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, unread));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, gone));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, unread));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 3));
 	EXPECT_EVENT(self->fd, kept, TWHEEL_REASON_COMPLETED, 3);
 	EXPECT_NO_EVENT(self->fd);

@@ -117,7 +117,7 @@ TEST_F(periodic, unread_periods_share_an_event)
 	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)events[0].reason);
 	EXPECT_EQ(0, events[0].flags);
 	EXPECT_LE(5, events[0].expirations);
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
 }
 
 TEST_F(periodic, operation_expires_after_its_runs)
@@ -142,7 +142,7 @@ TEST_F(periodic, operation_expires_after_its_runs)
 	EXPECT_EQ(0, query(self->fd).pending);
 	EXPECT_EQ(1, query(self->fd).expired);
 	EXPECT_EQ(0, query(self->fd).watches);
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
 }
 
 TEST_F(periodic, unread_periods_are_runs)
@@ -364,7 +364,7 @@ static void *complete_them(void *arg)
 	for (i = 0; i < NR_OPS; i++) {
 		error = op_complete(ending.fd, ending.ids[i], 5);
 		ending.completed += !error;
-		ending.unexpected += error && error != EALREADY;
+		ending.unexpected += error && error != ENOENT;
 		usleep(i % 3 * 30);
 	}
 	return arg;

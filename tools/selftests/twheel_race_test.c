@@ -205,7 +205,7 @@ static bool lost_properly(const struct race_op *op)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(errors); i++)
-		if (errors[i] && errors[i] != EALREADY)
+		if (errors[i] && errors[i] != ENOENT)
 			return false;
 	return op->signalled == 0 || op->signalled == 1;
 }

@@ -57,7 +57,7 @@ TEST_F(confined, own_operations_work)
 	EXPECT_EQ(TWHEEL_PENDING_OWN, pending.flags);
 	EXPECT_EQ(0, op_complete(self->fd, self->own, 7));
 	EXPECT_EQ(0, op_cancel(self->fd, later));
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, later));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, later));
 	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 7);
 	EXPECT_EVENT(self->fd, later, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, later));
@@ -194,7 +194,7 @@ TEST_F(confined, ids_tell_nothing_of_others)
 	EXPECT_EQ(1, op_rearm(self->other, last, 2 * HOUR, 0));
 	EXPECT_EQ(0, op_complete(self->other, last, 7));
 	EXPECT_EVENT(self->fd, last, TWHEEL_REASON_COMPLETED, 7);
-	EXPECT_EQ(EALREADY, op_cancel(self->other, last));
+	EXPECT_EQ(ENOENT, op_cancel(self->other, last));
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, last));
 }
 

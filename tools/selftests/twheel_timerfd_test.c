@@ -162,7 +162,7 @@ static bool arm_next(struct oracle *o, __u64 deadline, bool on_set)
 static bool rearm(struct oracle *o, struct pair *p, __u64 deadline)
 {
 	if (op_rearm(o->fd, p->id, deadline, TWHEEL_REARM_ABSTIME) < 0)
-		return errno == ENOENT || errno == EALREADY;
+		return errno == ENOENT;
 	p->deadline = deadline;
 	p->armed = time_by(p->clock);
 	return arm_timerfd(p);
@@ -495,7 +495,7 @@ static bool release(struct oracle *o, struct pair *p)
 		close_it(&p->fd);
 	if (p->op != PENDING || !p->id)
 		return true;
-	if (op_cancel(o->fd, p->id) && errno != EALREADY)
+	if (op_cancel(o->fd, p->id) && errno != ENOENT)
 		return false;
 	while (next_event(o->fd, &event)) {
 		if (event.id == p->id)

@@ -167,11 +167,11 @@ TEST_F(uring_cmd, calls)
 	EXPECT_EVENT(fd, args.id, TWHEEL_REASON_CANCELLED, 0);
 
 	ASSERT_EQ(0, at_once(ring, fd, TWHEEL_IOC_ADD, &args));
-	EXPECT_EQ(-EALREADY, at_once(ring, fd, TWHEEL_IOC_REARM, &rearm));
+	EXPECT_EQ(-ENOENT, at_once(ring, fd, TWHEEL_IOC_REARM, &rearm));
 	cancel.id = args.id;
 	EXPECT_EQ(0, at_once(ring, fd, TWHEEL_IOC_CANCEL, &cancel));
 	EXPECT_EVENT(fd, args.id, TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_EQ(-EALREADY, at_once(ring, fd, TWHEEL_IOC_CANCEL, &cancel));
+	EXPECT_EQ(-ENOENT, at_once(ring, fd, TWHEEL_IOC_CANCEL, &cancel));
 }
 
 TEST_F(uring_cmd, batch)
@@ -235,7 +235,7 @@ TEST_F(uring_cmd, structure_in_the_entry)
 			      NULL, TWHEEL_URING_INLINE, POISON);
 		memcpy(sqe + 1, &cancel, sizeof(cancel));
 		((char *)(sqe + 1))[63] = i == 1;
-		EXPECT_EQ(i == 0 ? -EALREADY : i == 1 ? -E2BIG : -EINVAL, submit(ring));
+		EXPECT_EQ(i == 0 ? -ENOENT : i == 1 ? -E2BIG : -EINVAL, submit(ring));
 	}
 }
 

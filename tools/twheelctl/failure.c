@@ -111,11 +111,7 @@ static const struct cause {
 	},
 	{
 		NULL, ENOENT, OUTCOME_FAILED,
-		"there is no such operation", NULL,
-	},
-	{
-		NULL, EALREADY, OUTCOME_FAILED,
-		"the operation has ended", NULL,
+		"the operation has ended, or never existed", NULL,
 	},
 	{
 		NULL, ENOTTY, OUTCOME_DEVICE,

@@ -22,8 +22,7 @@
  * If it takes a reference to the new life, it does not read the id of the old one. Until the new id
  * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up.
  *
- * The id is freed when the final event has been read. Calls on an operation that has ended return
- * -EALREADY before and after that.
+ * The id is freed when the final event has been read.
  */
 #include <linux/err.h>
 #include <linux/rcupdate.h>
@@ -159,8 +158,8 @@ static bool file_op_has_index(const struct twheel_file_op *file_op,
 	       file_op->file->instance == instance;
 }
 
-/* The operation of an id with a reference, or NULL. */
-static struct twheel_file_op *file_op_find(struct twheel_instance *instance, u64 id)
+/* Returns the operation of an id with a reference, or ERR_PTR(-ENOENT). */
+struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
 {
 	struct twheel_file_op *file_op;
 
@@ -169,23 +168,12 @@ static struct twheel_file_op *file_op_find(struct twheel_instance *instance, u64
 	if (file_op && !file_op_try_get(file_op))
 		file_op = NULL;
 	rcu_read_unlock();
-	if (!file_op || likely(file_op_id(file_op) == id && file_op->file->instance == instance))
+	if (!file_op)
+		return ERR_PTR(-ENOENT);
+	if (likely(file_op_id(file_op) == id && file_op->file->instance == instance))
 		return file_op;
 	twheel_file_op_put(file_op);
-	return NULL;
-}
-
-/*
- * Returns the operation with a reference, or ERR_PTR(-EALREADY) if its final event has been read,
- * or ERR_PTR(-ENOENT) if the id was never assigned.
- */
-struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
-{
-	struct twheel_file_op *file_op = file_op_find(instance, id);
-
-	if (likely(file_op))
-		return file_op;
-	return ERR_PTR(twheel_ids_assigned(&instance->ids, id) ? -EALREADY : -ENOENT);
+	return ERR_PTR(-ENOENT);
 }
 
 /*
@@ -214,10 +202,8 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 }
 
 /*
- * Look up the operation of a call. A restricted file can use its own operations only. For it, all
- * other ids are unknown, including those of its operations whose event has been read: an error of
- * an id must not depend on the operations of other files.
- * Returns the operation with a reference, or an error as twheel_file_op_get().
+ * Look up the operation of a call. A restricted file can use its own operations only; for it, all
+ * other ids are unknown. Returns the operation with a reference, or ERR_PTR(-ENOENT).
  */
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 {

@@ -299,7 +299,7 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 		return false;
 	free = leaf->free;
 	slot = &leaf->slots[free];
-	WRITE_ONCE(shard->generation, generation);
+	shard->generation = generation;
 	/* Pairs with the smp_rmb() of a task that has found an earlier object at this address. */
 	smp_wmb();
 	plain = (generation << TWHEEL_INDEX_BITS & ~TWHEEL_ID_HIDDEN) |
@@ -480,18 +480,3 @@ void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index)
 	return NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_next);
-
-/*
- * Whether an id of user space was assigned to an object, which may have been removed. A caller that
- * got the id from the add, also through other threads, sees the store of its generation in
- * shard_add().
- */
-bool twheel_ids_assigned(struct twheel_ids *ids, u64 id)
-{
-	u64 plain = twheel_id_plain(ids, id), generation = plain >> TWHEEL_INDEX_BITS;
-	const struct twheel_id_leaf *leaf = leaf_find(ids, plain);
-
-	return leaf && generation &&
-	       generation <= READ_ONCE(ids->shard[leaf->shard].generation);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_ids_assigned);

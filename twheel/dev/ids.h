@@ -89,7 +89,6 @@ int twheel_ids_add(struct twheel_ids *ids, unsigned int shard, void *object, boo
 void twheel_ids_remove(struct twheel_ids *ids, const u64 *id, u32 nr);
 void *twheel_ids_find(struct twheel_ids *ids, u64 id);
 void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index);
-bool twheel_ids_assigned(struct twheel_ids *ids, u64 id);
 u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain);
 u64 twheel_id_unhide(const struct twheel_ids *ids, u64 id);
 

@@ -120,6 +120,8 @@ static const struct call_info *call_find(unsigned int nr)
 static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 		   union twheel_call_args *args)
 {
+	int err;
+
 	/*
 	 * A removed purgatory cannot be changed. A call that does not yet see the store in
 	 * named_close() finds it drained, or is before the drain.
@@ -128,7 +130,9 @@ static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 		return -ESHUTDOWN;
 	if (info->right && !twheel_file_may(call->file, info->right))
 		return -EPERM;
-	return info->call(call, args);
+	err = info->call(call, args);
+	/* An operation that has ended does not exist any more. */
+	return unlikely(err == -EALREADY) ? -ENOENT : err;
 }
 
 /* Sizes of an add without keys and rarely used fields, and of one with keys. */

@@ -186,12 +186,10 @@ enum twheel_condition {
  *
  * The operation may end, and its event may be read, before the call returns.
  *
- * Ids are opaque. Calls on an operation that has ended fail with EALREADY, also after
- * its last event has been read, until the id is assigned again: after at least 2^38
- * further adds to the purgatory, by all of its files together. From then on an old id
- * may be that of another operation. ENOENT: the id was never assigned, or the file is
- * restricted. The ids of adds through a restricted file do not show what other files
- * add.
+ * Ids are opaque. Calls on an operation that has ended fail with ENOENT, as those on an
+ * unknown one, until the id is assigned again: after at least 2^38 further adds to the
+ * purgatory, by all of its files together. The ids of adds through a restricted file do
+ * not show what other files add.
  */
 struct twheel_add_args {
 	__u32 flags;

@@ -300,7 +300,7 @@ def describe(args: _lib.twheel_add_args) -> str:
 
 def was_pending(status: int, id: int) -> bool:
     """Return False if the operation of the call had ended before."""
-    if status < 0 and ctypes.get_errno() != errno.EALREADY:
+    if status < 0 and ctypes.get_errno() != errno.ENOENT:
         _lib.fail("operation", id)
     return status >= 0
 

@@ -81,7 +81,7 @@ struct fake_op *fake_find(const struct fake_purgatory *purgatory, uint64_t id)
 	for (op = fake_ops; op; op = op->next)
 		if (op->args.id == id && op->purgatory == purgatory)
 			return op;
-	errno = id && id <= last_id ? EALREADY : ENOENT;
+	errno = ENOENT;
 	return NULL;
 }
 
