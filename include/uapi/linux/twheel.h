@@ -2,47 +2,17 @@
 /*
  * User-space interface of twheel: delayed operations on a timing wheel.
  *
- * An operation has a deadline and may watch keys. It ends exactly once: it is
- * completed by signals or by a call, expires at its deadline, or is
- * cancelled. The end is an event, and read() delivers each event once. A
- * purgatory is a set of operations that share keys and limits.
- *
- *	/dev/twheel		each open() creates a private purgatory
+ *	/dev/twheel		each open() creates a private purgatory, a set of operations
  *	/dev/twheel-NAME	the named purgatory NAME, shared by all its files
  *	/dev/twheel-control	creates and removes named purgatories
  *
- * A file delivers the events of the operations that were added through it, its own.
- * A detached operation outlives its file; it is an own one as well, but its event is
- * read from a descriptor that TWHEEL_IOC_EVENTS returns.
+ * Documentation/device.rst is the introduction; device-calls.rst and device-files.rst
+ * describe each call with its errors, and the rules for all of them.
  *
- * Times are in nanoseconds up to 2^63 - 1, in the time namespace of the caller. A sum
- * above that is TWHEEL_NEVER, and one below 0 is 0. In all calls an amount of 0 means
- * 1, and a limit of 0 means the default limit, or none if there is no default.
- *
- * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7). If
- * CLOCK_REALTIME is set, pending absolute deadlines on it follow it in both
- * directions. Relative deadlines do not move; with CLOCK_REALTIME they count on
- * CLOCK_MONOTONIC, which stops during suspend.
- *
- * Structures are extended at their end. The size of a call's structure is part
- * of the ioctl number; arrays are passed with the size of an entry. Bytes that
- * are unknown to the kernel must be zero (E2BIG otherwise). Unknown flags and
- * reserved fields must be zero as well (EINVAL otherwise): set the whole structure
- * to zero once. Fields marked "out" are ignored on input, so it can be used again
- * as it is. The kernel writes them at the end of a call, with all fields behind them,
- * unless the call fails; after a fatal signal (EINTR) they have the progress. If they
- * cannot be written, the call fails with EFAULT although it has had its effect: the
- * event of such an add still comes, with its cookie. A failed call may have written to
- * an array.
- *
- * Programs must ignore output fields and bits that they do not know, even if these are
- * zero now, and tolerate unknown values of reason, condition and clock: other programs
- * may have added the operation. New reasons and flags appear only for operations that
- * asked for them. The size of an event never changes.
- *
- * Documentation/device.rst is the introduction, with all limits, module parameters and
- * lines of fdinfo; security.rst defines users, and glossary.rst the terms;
- * device-calls.rst and device-files.rst describe each call and its errors.
+ * Times are in ns up to 2^63 - 1, in the time namespace of the caller; a sum above that is
+ * TWHEEL_NEVER, and one below 0 is 0. An amount of 0 means 1, and a limit of 0 the default
+ * limit, or none. Set a whole structure to zero once: unknown flags, reserved fields and bytes
+ * that the kernel does not know must be zero. Fields marked "out" are ignored on input.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -81,11 +51,8 @@
  * enum twheel_rearm - flags of struct twheel_rearm_args
  * @TWHEEL_REARM_ALWAYS: the deadline is changed without a condition
  * @TWHEEL_REARM_ABSTIME: the new deadline is a time of the clock, not from now
- * @TWHEEL_REARM_IF_EARLIER: the new deadline is earlier than the current one
- * @TWHEEL_REARM_IF_LATER: the new deadline is later than the current one
- *
- * At most one of the last two. TWHEEL_NEVER is later than any other deadline. An
- * equal deadline is neither earlier nor later.
+ * @TWHEEL_REARM_IF_EARLIER: only to an earlier deadline than the current one
+ * @TWHEEL_REARM_IF_LATER: only to a later deadline than the current one
  */
 enum twheel_rearm {
 	TWHEEL_REARM_ALWAYS	= 0,
@@ -105,14 +72,8 @@ struct twheel_key {
 /**
  * struct twheel_watch_spec - a key to watch
  * @key: the key
- * @need: number of signals that satisfy the key, at most TWHEEL_MAX_NEED; 0 means 1.
- *	Conditions that do not count signals accept only 0 and 1.
- * @bit: out of TWHEEL_IOC_INFO: bit of the key in twheel_event.satisfied; must be zero on
- *	input
- *
- * Entry i of an add has bit i. TWHEEL_IOC_WATCH gives each new key, in their order,
- * the lowest bit that the operation does not use. A key keeps its bit until it is
- * removed.
+ * @need: number of signals that satisfy the key, at most TWHEEL_MAX_NEED; 0 means 1
+ * @bit: out of TWHEEL_IOC_INFO: bit of the key in twheel_event.satisfied; otherwise zero
  */
 struct twheel_watch_spec {
 	struct twheel_key key;
@@ -126,8 +87,7 @@ struct twheel_watch_spec {
  * @TWHEEL_COND_ANY: one of its keys is satisfied
  * @TWHEEL_COND_ALL: all of its keys are satisfied, including keys added later
  * @TWHEEL_COND_QUORUM: a given number of its keys are satisfied
- * @TWHEEL_COND_SUM: the sum of the amounts signalled under its keys reaches
- *	its threshold
+ * @TWHEEL_COND_SUM: the amounts signalled under its keys reach its threshold
  */
 enum twheel_condition {
 	TWHEEL_COND_NONE	= 0,
@@ -138,58 +98,29 @@ enum twheel_condition {
 };
 
 /* twheel_add_args.flags */
-#define TWHEEL_ADD_ABSTIME		(1U << 0)
-#define TWHEEL_ADD_DETACHED		(1U << 1)
-#define TWHEEL_ADD_CANCEL_ON_SET	(1U << 2)
-#define TWHEEL_ADD_FIXED_DELAY		(1U << 3)
+#define TWHEEL_ADD_ABSTIME		(1U << 0)	/* @deadline is a time of the clock */
+#define TWHEEL_ADD_DETACHED		(1U << 1)	/* outlives its file */
+#define TWHEEL_ADD_CANCEL_ON_SET	(1U << 2)	/* if CLOCK_REALTIME is set */
+#define TWHEEL_ADD_FIXED_DELAY		(1U << 3)	/* from the report of a period */
 
 /**
  * struct twheel_add_args - TWHEEL_IOC_ADD: add an operation
- * @flags: TWHEEL_ADD_*, see below
- * @clock: clock of the deadline: CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or
- *	CLOCK_BOOTTIME (7)
- * @deadline: in ns from now, or with TWHEEL_ADD_ABSTIME a time of the clock, up to
- *	2^63 - 1. If that time has passed, the operation expires at once. TWHEEL_NEVER
- *	for no deadline.
+ * @flags: TWHEEL_ADD_*
+ * @clock: CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7)
+ * @deadline: in ns from now, or a time of the clock; TWHEEL_NEVER for none
  * @cookie: copied to the event
  * @id: out: id of the operation for further calls; never 0
  * @keys: address of an array of struct twheel_watch_spec; 0 without keys
- * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS; no two have the same
- *	key
+ * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS
  * @key_size: size of an entry in @keys; 0 without keys
  * @condition: one of enum twheel_condition
  * @quorum: number of keys for TWHEEL_COND_QUORUM, from 1 to @nr_keys; otherwise 0
  * @threshold: for TWHEEL_COND_SUM, at least 1; otherwise 0
- * @slack: maximum additional delay in ns, which lets operations expire with a common
- *	wake-up; or TWHEEL_SLACK_COARSE, an eighth of the time to the deadline
+ * @slack: maximum additional delay in ns, or TWHEEL_SLACK_COARSE
  * @period: period in ns, or 0 for an operation that is not periodic
- * @runs: number of periods after which a periodic operation expires, including
- *	missed ones; 0 for no limit
- * @queue: queue of the event with TWHEEL_ADD_DETACHED, below TWHEEL_MAX_QUEUES;
- *	otherwise 0
+ * @runs: number of periods after which a periodic operation expires; 0 for no limit
+ * @queue: queue of the event with TWHEEL_ADD_DETACHED, below TWHEEL_MAX_QUEUES; otherwise 0
  * @reserved: must be zero
- *
- * The structure may end after any field from @id on: the others are 0.
- *
- * TWHEEL_ADD_ABSTIME
- *	@deadline is an absolute time, not an interval from now.
- * TWHEEL_ADD_DETACHED
- *	The operation outlives its file, and its events go to a queue that
- *	TWHEEL_IOC_EVENTS opens. Named purgatories only.
- * TWHEEL_ADD_CANCEL_ON_SET
- *	Setting CLOCK_REALTIME cancels the operation, with the error -ECANCELED in its
- *	event, even if it has no deadline. Requires TWHEEL_ADD_ABSTIME and that clock.
- * TWHEEL_ADD_FIXED_DELAY
- *	A period starts when the previous one is reported or, if that event is not read
- *	within the period, when it is read. Without this flag it starts at the previous
- *	deadline.
- *
- * The operation may end, and its event may be read, before the call returns.
- *
- * Ids are opaque. Calls on an operation that has ended fail with ENOENT, as those on an
- * unknown one, until the id is assigned again: after at least 2^38 further adds to the
- * purgatory, by all of its files together. The ids of adds through a restricted file do
- * not show what other files add.
  */
 struct twheel_add_args {
 	__u32 flags;
@@ -226,11 +157,8 @@ struct twheel_cancel_args {
  * struct twheel_complete_args - TWHEEL_IOC_COMPLETE: complete an operation
  * @id: the operation
  * @value: copied to the event; 0 with an error
- * @error: copied to the event: 0 or a negative error number, at least -4095; the operation
- *	is completed in both cases
+ * @error: copied to the event: 0 or a negative error number, at least -4095
  * @flags: must be zero
- *
- * The condition of the operation is ignored.
  */
 struct twheel_complete_args {
 	__u64 id;
@@ -242,11 +170,9 @@ struct twheel_complete_args {
 /**
  * struct twheel_rearm_args - TWHEEL_IOC_REARM: change the deadline of an operation
  * @id: the operation; not a periodic one
- * @deadline: in ns from now, or with TWHEEL_REARM_ABSTIME a time of the clock of
- *	the operation
+ * @deadline: in ns from now, or a time of the clock of the operation; TWHEEL_NEVER for none
  * @slack: as in struct twheel_add_args
- * @flags: enum twheel_rearm. On CLOCK_REALTIME, TWHEEL_REARM_ABSTIME has to be set if and
- *	only if TWHEEL_ADD_ABSTIME was, also with TWHEEL_NEVER.
+ * @flags: enum twheel_rearm
  * @moved: out: 1 if the deadline was changed, 0 if the condition prevented it
  */
 struct twheel_rearm_args {
@@ -260,9 +186,7 @@ struct twheel_rearm_args {
 /**
  * struct twheel_watch_args - TWHEEL_IOC_WATCH: add keys to an operation
  * @id: the operation, which was added with a condition
- * @keys: address of an array of struct twheel_watch_spec, no two with the same key.
- *	Keys that the operation already watches are ignored: they keep their need, so the
- *	call can be repeated.
+ * @keys: address of an array of struct twheel_watch_spec
  * @nr_keys: number of entries in @keys, at least one
  * @key_size: size of an entry
  * @flags: must be zero
@@ -294,16 +218,12 @@ struct twheel_unwatch_args {
 /**
  * struct twheel_signal_args - TWHEEL_IOC_SIGNAL: signal a key
  * @key: the key
- * @amount: added to the sums of operations with TWHEEL_COND_SUM, which cannot overflow; 0
- *	means 1. The other conditions count one signal.
+ * @amount: added to the sums of operations with TWHEEL_COND_SUM; 0 means 1
  * @value: copied to the events of the operations that this signal completes
- * @limit: maximum number of operations to complete; the watchers after the last
- *	one are not signalled. 0 for no limit.
+ * @limit: maximum number of operations to complete; 0 for no limit
  * @flags: must be zero
  * @completed: out: number of operations that were completed
  * @reserved: must be zero
- *
- * The watchers are signalled in the order in which they were added to the key.
  */
 struct twheel_signal_args {
 	struct twheel_key key;
@@ -334,8 +254,7 @@ struct twheel_cancel_key_args {
  * struct twheel_complete_all_args - TWHEEL_IOC_COMPLETE_ALL: complete all operations
  * @value: copied to the events; 0 with an error
  * @error: copied to the events: 0 or a negative error number
- * @flags: 0 for the operations that were added through this file and are not detached;
- *	TWHEEL_COMPLETE_OTHERS for all operations of the purgatory
+ * @flags: TWHEEL_COMPLETE_OTHERS: those of all files, and detached ones
  * @completed: out: number of operations that were completed
  * @reserved: must be zero
  */
@@ -351,8 +270,6 @@ struct twheel_complete_all_args {
  * struct twheel_drain_args - TWHEEL_IOC_DRAIN: end a file and cancel its operations
  * @flags: must be zero
  * @cancelled: out: number of operations that were cancelled
- *
- * Further adds fail. After the last event read() returns 0.
  */
 struct twheel_drain_args {
 	__u32 flags;
@@ -362,13 +279,7 @@ struct twheel_drain_args {
 /**
  * struct twheel_events_args - TWHEEL_IOC_EVENTS: open a queue of detached operations
  * @flags: 0 or O_NONBLOCK, for the descriptor
- * @queue: number of the queue, below TWHEEL_MAX_QUEUES. A queue needs no creation.
- *
- * The ioctl returns a descriptor for read() and poll(), without TWHEEL_IOC_* calls. All
- * descriptors of a queue share it, and each event goes to one of them. Queues are
- * independent: each has its own limit, and one without a reader does not stop the
- * others. Since the descriptor takes the events of all users, the file has to be open
- * for reading and writing.
+ * @queue: number of the queue, below TWHEEL_MAX_QUEUES
  */
 struct twheel_events_args {
 	__u32 flags;
@@ -376,46 +287,20 @@ struct twheel_events_args {
 };
 
 /* twheel_restrict_args.rights */
-#define TWHEEL_RIGHT_ADD		(1U << 0)
-#define TWHEEL_RIGHT_ADD_DETACHED	(1U << 1)
-#define TWHEEL_RIGHT_WATCH		(1U << 2)
-#define TWHEEL_RIGHT_SIGNAL		(1U << 3)
-#define TWHEEL_RIGHT_END		(1U << 4)
-#define TWHEEL_RIGHT_REARM		(1U << 5)
-#define TWHEEL_RIGHT_DRAIN		(1U << 6)
-#define TWHEEL_RIGHT_LIST		(1U << 7)
-#define TWHEEL_RIGHT_QUERY		(1U << 8)
+#define TWHEEL_RIGHT_ADD		(1U << 0)	/* operations that are not detached */
+#define TWHEEL_RIGHT_ADD_DETACHED	(1U << 1)	/* detached ones */
+#define TWHEEL_RIGHT_WATCH		(1U << 2)	/* keys of operations */
+#define TWHEEL_RIGHT_SIGNAL		(1U << 3)	/* also operations of other files */
+#define TWHEEL_RIGHT_END		(1U << 4)	/* cancel and complete */
+#define TWHEEL_RIGHT_REARM		(1U << 5)	/* change deadlines */
+#define TWHEEL_RIGHT_DRAIN		(1U << 6)	/* end the file */
+#define TWHEEL_RIGHT_LIST		(1U << 7)	/* describe and list */
+#define TWHEEL_RIGHT_QUERY		(1U << 8)	/* counts, also of other files */
 
 /**
  * struct twheel_restrict_args - TWHEEL_IOC_RESTRICT: confine a file to its operations
  * @flags: must be zero
  * @rights: TWHEEL_RIGHT_*: the remaining rights of the file; it gets none that it lacks
- *
- * After this call, the file can only use and list operations that were added
- * through it, as far as it has the right. It cannot cancel by key or open a queue
- * of detached operations. read(), poll() and TWHEEL_IOC_RESTRICT need no right.
- *
- * TWHEEL_RIGHT_ADD
- *	Add operations that are not detached.
- * TWHEEL_RIGHT_ADD_DETACHED
- *	Add detached operations, which outlive the file, with any cookie and to any queue.
- *	Pending ones and unread events together are limited to twice @max_file_pending of
- *	the purgatory.
- * TWHEEL_RIGHT_WATCH
- *	Add operations with keys, and TWHEEL_IOC_WATCH and TWHEEL_IOC_UNWATCH. The holder
- *	may take a signal that was meant for the operation of another file.
- * TWHEEL_RIGHT_SIGNAL
- *	TWHEEL_IOC_SIGNAL, which may complete operations of other files.
- * TWHEEL_RIGHT_END
- *	Cancel and complete own operations, also all of them.
- * TWHEEL_RIGHT_REARM
- *	Change the deadlines of own operations.
- * TWHEEL_RIGHT_DRAIN
- *	TWHEEL_IOC_DRAIN, after which the file cannot add.
- * TWHEEL_RIGHT_LIST
- *	Describe and list own operations.
- * TWHEEL_RIGHT_QUERY
- *	TWHEEL_IOC_QUERY and the counts in fdinfo, which include the operations of all files.
  */
 struct twheel_restrict_args {
 	__u32 flags;
@@ -426,7 +311,7 @@ struct twheel_restrict_args {
 #define TWHEEL_PENDING_KEYS	3
 
 /* twheel_pending.flags */
-#define TWHEEL_PENDING_OWN		(1U << 0)
+#define TWHEEL_PENDING_OWN		(1U << 0)	/* added through this file */
 #define TWHEEL_PENDING_DETACHED		(1U << 1)
 #define TWHEEL_PENDING_CANCEL_ON_SET	(1U << 2)
 #define TWHEEL_PENDING_FIXED_DELAY	(1U << 3)
@@ -434,24 +319,17 @@ struct twheel_restrict_args {
 /**
  * struct twheel_pending - a pending operation
  * @id: id for further calls
- * @cookie: cookie of an operation that was added through this file or is
- *	detached; otherwise 0
- * @deadline: end of the operation or its current period, a time of its clock in
- *	ns; TWHEEL_NEVER without a deadline
- * @remaining: time until then in ns; 0 if it has passed, TWHEEL_NEVER without a
- *	deadline
- * @missing: number of keys that still have to be satisfied; with TWHEEL_COND_SUM
- *	the missing amount; 0 if signals cannot complete the operation
+ * @cookie: of an operation that was added through this file or is detached; otherwise 0
+ * @deadline: of the operation or its current period, on its clock; TWHEEL_NEVER for none
+ * @remaining: time until then in ns; 0 if it has passed, TWHEEL_NEVER without a deadline
+ * @missing: number of keys, or with TWHEEL_COND_SUM the amount, that signals have to add
  * @period: period in ns, or 0
  * @runs: remaining periods of a periodic operation; 0 for no limit
  * @condition: one of enum twheel_condition
  * @clock: clock of the deadline
  * @nr_keys: number of keys that the operation watches
- * @flags: TWHEEL_PENDING_OWN: added through this file. TWHEEL_PENDING_DETACHED,
- *	TWHEEL_PENDING_CANCEL_ON_SET, TWHEEL_PENDING_FIXED_DELAY: added with the
- *	corresponding flag.
- * @keys: the first TWHEEL_PENDING_KEYS of these keys, in the order in which they
- *	were added, padded with zeroes
+ * @flags: TWHEEL_PENDING_*
+ * @keys: the first of these keys, in the order in which they were added, padded with zeroes
  * @queue: queue of a detached operation; otherwise 0
  * @reserved: zero now
  */
@@ -476,17 +354,11 @@ struct twheel_pending {
  * struct twheel_info_args - TWHEEL_IOC_INFO: describe a pending operation
  * @id: the operation
  * @entry: address of a struct twheel_pending, filled with the description
- * @keys: address of an array of struct twheel_watch_spec, filled with the keys
- *	that the operation watches, in the order in which they were added, the number
- *	of signals that each still needs, 0 if it is satisfied, and the bit of each
+ * @keys: address of an array of struct twheel_watch_spec, filled with the watched keys
  * @entry_size: size of the structure at @entry
  * @key_size: size of an entry in @keys; 0 without keys
- * @max_keys: number of entries in @keys; keys that do not fit are omitted. If it is 0,
- *	@keys and @key_size must be 0 as well.
+ * @max_keys: number of entries in @keys; keys that do not fit are omitted
  * @flags: must be zero
- *
- * @entry is written before @keys. If one of them cannot be written, a part of both may
- * have been.
  */
 struct twheel_info_args {
 	__u64 id;
@@ -506,15 +378,9 @@ struct twheel_info_args {
  * @entries: address of an array of struct twheel_pending
  * @max_entries: number of entries in @entries, at least one
  * @entry_size: size of an entry
- * @flags: 0 for the operations that were added through this file, including detached ones;
- *	TWHEEL_LIST_OTHERS for all operations of the purgatory
+ * @flags: TWHEEL_LIST_OTHERS: those of all files
  * @nr: out: number of entries written; may be 0 before the end of the list
- * @cursor: in and out: 0 for the first call, then the value set by the previous call. At the
- *	end of the list the call sets it to TWHEEL_LIST_END, with which a further call
- *	returns no entry. Any other value begins the list at an unspecified place.
- *
- * If an entry cannot be written, the call returns the entries before it, or fails if it
- * is the first one. A part of that entry may have been written in both cases.
+ * @cursor: in and out: 0 for the first call; TWHEEL_LIST_END at the end of the list
  */
 struct twheel_list_args {
 	__u64 entries;
@@ -531,18 +397,15 @@ struct twheel_list_args {
  * @max_pending: out: limit on the pending operations of the purgatory
  * @max_file_pending: out: limit on the pending operations added through this file
  * @max_watches: out: limit on the watches of its operations; 0 for no limit
- * @max_queue: out: limit on the operations in a queue of detached ones, pending or
- *	with an unread event; 0 for a private purgatory
+ * @max_queue: out: limit on the operations in a queue of detached ones; 0 for a private purgatory
  * @max_keys: out: limit on the keys of an operation; it may be higher on later kernels
- * @user_max_ops: out: limit on the operations of a user, pending or with an unread event,
- *	in all purgatories
+ * @user_max_ops: out: limit on the operations of a user, in all purgatories
  * @user_max_files: out: limit on the open files of a user
  * @user_ops: out: number of pending and unread operations of the calling user
  * @user_files: out: number of open files of the calling user
  * @files: out: number of open files, including descriptors of TWHEEL_IOC_EVENTS
  * @rights: out: TWHEEL_RIGHT_* of this file
- * @queue_ops: out: number of operations, pending or with an unread event, in the fullest
- *	queue of detached ones; at most @max_queue
+ * @queue_ops: out: number of operations, pending or unread, in the fullest queue of detached ones
  * @oldest_queue: out: queue of the oldest unread event
  * @features: out: what a later kernel can do in addition, a bit for each; 0 now
  * @tick_ns: out: tick of the wheel in ns
@@ -553,22 +416,14 @@ struct twheel_list_args {
  * @unread: out: number of unread events of this file
  * @detached: out: number of pending detached operations
  * @detached_unread: out: number of unread events of detached operations, in all queues
- * @oldest_unread_ns: out: age of the oldest of these events: the time in ns since its
- *	operation, or its first unread period, ended, on the clock of the operation; 0
- *	without one
- * @added: out: number of operations added so far, each of which is pending or has ended in
- *	one of the following ways
+ * @oldest_unread_ns: out: age of the oldest of these events in ns, on its clock; 0 without one
+ * @added: out: number of operations added so far; they are pending or ended in one of three ways
  * @completed: out: number of operations completed so far
  * @expired: out: number of operations expired so far
  * @cancelled: out: number of operations cancelled so far
- * @rejected: out: number of adds and TWHEEL_IOC_WATCH calls so far that failed
- *	because of a limit
- * @wakeups: out: number of wake-ups so far of the reapers of the calling user. It restarts at
- *	0 after the kernel has freed the state of an idle user.
+ * @rejected: out: number of adds and watches so far that failed because of a limit
+ * @wakeups: out: number of wake-ups so far of the reapers of the calling user
  * @name: out: name of the purgatory; empty for a private one
- *
- * The counts are exact while no call and no expiry is in progress. For example, an
- * operation that the reaper ends stops being pending shortly before its event can be read.
  */
 struct twheel_query_args {
 	__u32 flags;
@@ -606,24 +461,17 @@ struct twheel_query_args {
 
 /**
  * struct twheel_create_args - TWHEEL_IOC_CREATE: create a named purgatory
- * @name: 1 to 31 letters, digits, '-', '_' and '.', starting with a letter or a
- *	digit, and padded with zeroes to TWHEEL_NAME_SIZE. All other names, and "control",
- *	are reserved.
+ * @name: 1 to 31 letters, digits, '-', '_' and '.', the first a letter or digit; zero-padded
  * @flags: 0 or O_NONBLOCK, for the descriptor
  * @mode: permissions of the node, at most 0666
  * @uid: owner of the node; TWHEEL_CALLER for the user that calls
  * @gid: group of the node; TWHEEL_CALLER for the group of that user
- * @max_pending: limit on its pending operations, at most the module parameter
- *	max_shared_pending, which is the limit if this is 0
- * @max_file_pending: limit on the pending operations added through one file, including
- *	detached ones; likewise with the module parameter max_pending
+ * @max_pending: limit on its pending operations
+ * @max_file_pending: limit on those added through one file, including detached ones
  * @max_watches: limit on the watches of its operations, below 2^31; 0 for no limit
- * @max_queue: limit on the operations in one queue of detached ones, pending or with
- *	an unread event; 0 for twice the limit on pending ones
+ * @max_queue: limit on the operations in one queue of detached ones, pending or unread
  * @major: out: major device number of the node
  * @minor: out: minor device number of the node
- *
- * The ioctl returns a descriptor of the new purgatory. Names are global to the machine.
  */
 struct twheel_create_args {
 	char name[TWHEEL_NAME_SIZE];
@@ -645,8 +493,7 @@ struct twheel_create_args {
 /**
  * struct twheel_remove_args - TWHEEL_IOC_REMOVE: remove a named purgatory
  * @name: its name, padded with zeroes
- * @flags: TWHEEL_REMOVE_FORCE: remove it even if files are open, detached operations are
- *	pending, or their events unread
+ * @flags: TWHEEL_REMOVE_FORCE: also with open files, detached operations or unread events
  * @cancelled: out: number of operations that were cancelled
  */
 struct twheel_remove_args {
@@ -657,12 +504,8 @@ struct twheel_remove_args {
 
 /**
  * struct twheel_command - head of a command of a batch
- * @cmd: ioctl number of the call, one of TWHEEL_IOC_ADD to TWHEEL_IOC_CANCEL_KEY
+ * @cmd: ioctl number of the call, whose structure follows
  * @reserved: must be zero
- *
- * The structure of the call follows, and then the next command, at a multiple of 8 bytes
- * from the first one. The kernel does not write to a command: the output is in struct
- * twheel_result.
  */
 struct twheel_command {
 	__u32 cmd;
@@ -675,8 +518,7 @@ struct twheel_command {
 
 /**
  * struct twheel_result - result of one command of a batch
- * @value: output field of the call: @id of an add, @moved of a re-arm, @completed
- *	of a signal, @cancelled of TWHEEL_IOC_CANCEL_KEY; otherwise 0
+ * @value: output field of the call, otherwise 0
  * @error: 0 or a negative error number
  * @reserved: zero now
  */
@@ -692,8 +534,7 @@ struct twheel_result {
 /**
  * struct twheel_batch_args - TWHEEL_IOC_BATCH: execute several calls
  * @commands: address of the first struct twheel_command
- * @results: address of an array of struct twheel_result, or 0. If a part of it is not
- *	writable, the batch fails with EFAULT after commands whose result is there.
+ * @results: address of an array of struct twheel_result, or 0
  * @nr: number of commands, 1 to TWHEEL_MAX_BATCH, and of entries in @results
  * @flags: TWHEEL_BATCH_STOP: stop after the first command that fails
  * @size: size of all commands together in bytes
@@ -725,36 +566,23 @@ enum twheel_reason {
 };
 
 /* twheel_event.flags */
-#define TWHEEL_EVENT_MORE	(1U << 0)
+#define TWHEEL_EVENT_MORE	(1U << 0)	/* a period ended, and the operation continues */
 
 /**
- * struct twheel_event - event delivered by read()
- * @id: the operation, which has ended unless TWHEEL_EVENT_MORE is set
+ * struct twheel_event - event delivered by read(), of 128 bytes for ever
+ * @id: the operation
  * @cookie: copied from struct twheel_add_args
  * @value: value of the signal or completion; otherwise 0
- * @deadline: deadline, a time of @clock in ns; TWHEEL_NEVER for none. For a period, the last
- *	deadline that has passed.
- * @time: time of the end, or at which the end of the period was detected, on @clock in ns.
- *	If the operation expired, it is not before @deadline, even if the wall clock has been
- *	set back.
+ * @deadline: deadline, or the last one of the periods; TWHEEL_NEVER for none
+ * @time: time of the end, on @clock in ns; not before @deadline if the operation expired
  * @reason: one of enum twheel_reason; TWHEEL_REASON_EXPIRED for a period
- * @flags: TWHEEL_EVENT_MORE: a period ended, and the operation continues. Without this flag
- *	the event is the last one of the operation.
- * @error: 0 or the negative error number of a completion; -ECANCELED if the
- *	clock was set
+ * @flags: TWHEEL_EVENT_MORE
+ * @error: 0 or the negative error number of a completion; -ECANCELED if the clock was set
  * @clock: clock of the operation
- * @expirations: number of deadlines that have passed since the previous event: 1 if the
- *	operation expired, more if periods passed before the event was read, 0 if it ended in
- *	another way and all passed deadlines have been reported
- * @satisfied: a bit for each satisfied key at the end, see struct twheel_watch_spec.
- *	Conditions that do not count signals satisfy no key.
- * @missing: number of keys that were still to be satisfied; with TWHEEL_COND_SUM
- *	the missing amount. With TWHEEL_EVENT_MORE both are 0. An operation with a quorum of
- *	2 that expires after one of its keys was satisfied has 1 here, and @satisfied has the
- *	bit of that key.
+ * @expirations: number of deadlines that have passed since the previous event
+ * @satisfied: a bit for each satisfied key at the end, see struct twheel_watch_spec
+ * @missing: number of keys that were still to be satisfied, or the missing amount
  * @spare: zero now; ignore it
- *
- * 128 bytes are two cache lines, and a page has a whole number of events.
  */
 struct twheel_event {
 	__u64 id;
@@ -778,16 +606,8 @@ struct twheel_event {
 /**
  * struct twheel_uring_args - command of io_uring, in ``cmd`` of the submission queue entry
  * @args: address of the structure of the call; 0 with TWHEEL_URING_INLINE
- * @flags: TWHEEL_URING_INLINE: the structure follows this one, in an entry of 128 bytes, and
- *	receives no output
+ * @flags: TWHEEL_URING_INLINE: the structure follows, and receives no output
  * @reserved: must be zero
- *
- * The opcode of the entry is IORING_OP_URING_CMD, and ``cmd_op`` the ioctl number of
- * TWHEEL_IOC_BATCH or a call that is available in a batch. ``addr``, ``len`` and
- * ``uring_cmd_flags`` are zero. Linux 6.12 and newer.
- *
- * A command completes at once. The result is the first output field, or 0 without one, or a
- * negative error number. That of an add is 0: its id has 64 bits, and is in @args only.
  */
 struct twheel_uring_args {
 	__u64 args;
