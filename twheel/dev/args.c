@@ -15,39 +15,10 @@
 #include "user.h"
 
 /*
- * Copy an array entry from user space. @known is the size of its first version, which is the
- * current one; @size is the entry size of the caller. Returns -EINVAL if @size is too small,
- * -E2BIG if it exceeds a page or unknown bytes are not zero, or -EFAULT.
+ * Copy an array entry to user space and pad it with zeroes. @known is the size of its first
+ * version, which is the current one; @size is the entry size of the caller. Returns -EINVAL if @size
+ * is too small, -E2BIG if it exceeds a page, or -EFAULT.
  */
-static int entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
-{
-	if (size < known)
-		return -EINVAL;
-	if (size > PAGE_SIZE)
-		return -E2BIG;
-	return copy_struct_from_user(to, known, u64_to_user_ptr(array) + (size_t)index * size,
-				     size);
-}
-
-/*
- * Copy @nr array entries from user space, beginning with entry @index: at once if their size is
- * the current one. Returns the number of entries before the first one that cannot be read; then
- * *@err is the reason, as above.
- */
-u32 twheel_entries_read(void *to, size_t known, u64 array, u32 index, u32 nr, u32 size, int *err)
-{
-	u32 i;
-
-	*err = 0;
-	if (size == known && !copy_from_user(to, u64_to_user_ptr(array) + (size_t)index * size,
-					     nr * known))
-		return nr;
-	for (i = 0; i < nr && !*err; i++)
-		*err = entry_read(to + i * known, known, array, index + i, size);
-	return *err ? i - 1 : nr;
-}
-
-/* Copy an array entry to user space and pad it with zeroes. Errors as above. */
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known)
 {
 	void __user *to = u64_to_user_ptr(array) + (size_t)index * size;
@@ -75,20 +46,29 @@ const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u
 						    u32 nr_keys, u32 key_size)
 {
 	struct twheel_watch_spec *specs = call->few;
+	const size_t size = sizeof(*specs);
 	u32 i, bits = 0;
-	int err;
+	int err = 0;
 
-	if (nr_keys > TWHEEL_MAX_KEYS)
+	if (nr_keys > TWHEEL_MAX_KEYS || key_size < size)
 		return ERR_PTR(-EINVAL);
+	if (key_size > PAGE_SIZE)
+		return ERR_PTR(-E2BIG);
 	if (nr_keys > ARRAY_SIZE(call->few))
 		specs = twheel_call_keys(call);
 	if (!specs)
 		return ERR_PTR(-ENOMEM);
-	/* The usual case: a copy of a constant size. */
-	if (nr_keys == 1 && key_size == sizeof(*specs))
-		err = copy_from_user(specs, u64_to_user_ptr(keys), sizeof(*specs)) ? -EFAULT : 0;
-	else
-		twheel_entries_read(specs, sizeof(*specs), keys, 0, nr_keys, key_size, &err);
+	/* The usual case is a copy of a constant size. */
+	if (nr_keys == 1 && key_size == size) {
+		err = copy_from_user(specs, u64_to_user_ptr(keys), size) ? -EFAULT : 0;
+	} else if (key_size == size) {
+		err = copy_from_user(specs, u64_to_user_ptr(keys), nr_keys * size) ? -EFAULT : 0;
+	} else {
+		for (i = 0; i < nr_keys && !err; i++)
+			err = copy_struct_from_user(&specs[i], size,
+						    u64_to_user_ptr(keys) + (size_t)i * key_size,
+						    key_size);
+	}
 	if (err)
 		return ERR_PTR(err);
 	for (i = 0; i < nr_keys; i++)

@@ -52,7 +52,6 @@ union twheel_call_args {
 	struct twheel_remove_args	remove;
 };
 
-u32 twheel_entries_read(void *to, size_t known, u64 array, u32 index, u32 nr, u32 size, int *err);
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known);
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
 const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u64 keys,

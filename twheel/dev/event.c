@@ -267,7 +267,7 @@ u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reaso
  * A periodic operation needs the lock of its event queue. The fields are set one by one: GCC
  * builds a compound literal aside, zeroes it, and copies it, which takes 33 instructions more.
  */
-void twheel_event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
+static void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	s64 offset = twheel_file_op_offset(file_op);
@@ -353,11 +353,11 @@ static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file
 
 	for (i = 0; i < nr; i++) {
 		if (likely(!twheel_file_op_periodic(file_ops[i]))) {
-			twheel_event_fill(file_ops[i], &event[i]);
+			event_fill(file_ops[i], &event[i]);
 			continue;
 		}
 		spin_lock(&events->lock);
-		twheel_event_fill(file_ops[i], &event[i]);
+		event_fill(file_ops[i], &event[i]);
 		spin_unlock(&events->lock);
 	}
 	return events_copy(event, nr, to);

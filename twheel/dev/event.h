@@ -15,7 +15,6 @@ struct kiocb;
 extern const struct twheel_op_ops twheel_file_op_ops;
 
 void twheel_event_period(struct twheel_timer *timer);
-void twheel_event_fill(struct twheel_file_op *file_op, struct twheel_event *event);
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
 void twheel_events_empty(struct twheel_events *events);
 u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
