@@ -32,35 +32,55 @@ def free_port():
         return found.getsockname()[1]
 
 
-def connect(port):
-    """Unlike socket.create_connection(), this needs no codec for names, which a guest lacks."""
-    connection = socket.socket()
-    try:
-        connection.settimeout(60)
-        connection.connect(("127.0.0.1", port))
-    except OSError:
-        connection.close()
-        raise
-    return connection
+def connect(port, address="127.0.0.1"):
+    return socket.create_connection((address, port), timeout=60)
+
+
+class Host:
+    """A network namespace, which is linked to this one. A router forwards to the others."""
+
+    def __init__(self, number):
+        self.link = f"host{number}"
+        self.address = f"10.0.{number}.2"
+        self.process = subprocess.Popen(["unshare", "-n", "sleep", "1000000"])
+        eventually("a network namespace", lambda: os.readlink("/proc/self/ns/net") !=
+                   os.readlink(f"/proc/{self.process.pid}/ns/net"))
+        self.enter = ["nsenter", "-t", str(self.process.pid), "-n"]
+        for command in (f"link add {self.link} type veth", f"link set veth0 netns {self.process.pid}",
+                        f"addr add 10.0.{number}.1/24 dev {self.link}", f"link set {self.link} up"):
+            subprocess.run(["ip", *command.split()], check=True)
+        for command in ("link set lo up", f"addr add {self.address}/24 dev veth0",
+                        "link set veth0 up", f"route add default via 10.0.{number}.1"):
+            subprocess.run([*self.enter, "ip", *command.split()], check=True)
+
+    def connect(self, connected):
+        subprocess.run(["ip", "link", "set", self.link, "up" if connected else "down"], check=True)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
 
 
 class Servers:
-    """One server, or a cluster."""
+    """One server, or a cluster; on @hosts, or on this one."""
 
-    def __init__(self, nr=1, settings="", host="127.0.0.1"):
+    def __init__(self, nr=1, settings="", host="127.0.0.1", hosts=()):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="twheel-bridge-"))
         self.ports = [free_port() for _ in range(nr)]
         self.monitors = [free_port() for _ in range(nr)]
         routes = [free_port() for _ in range(nr)]
-        self.urls = [f"nats://{host}:{port}" for port in self.ports]
+        self.addresses = [host.address for host in hosts] or ["127.0.0.1"] * nr
+        self.enter = [host.enter for host in hosts] or [[]] * nr
+        self.urls = [f"nats://{self.addresses[i] if hosts else host}:{self.ports[i]}"
+                     for i in range(nr)]
         self.processes = [None] * nr
-        for i in range(nr):
-            text = (f'server_name: n{i}\nlisten: "127.0.0.1:{self.ports[i]}"\n'
-                    f'http: "127.0.0.1:{self.monitors[i]}"\n'
+        for i, address in enumerate(self.addresses):
+            text = (f'server_name: n{i}\nlisten: "{address}:{self.ports[i]}"\n'
+                    f'http: "{address}:{self.monitors[i]}"\n'
                     f'jetstream {{ store_dir: "{self.folder}/store{i}" }}\n')
             if nr > 1:
-                peers = ", ".join(f'"nats://127.0.0.1:{port}"' for port in routes)
-                text += (f'cluster {{ name: test, listen: "127.0.0.1:{routes[i]}", '
+                peers = ", ".join(f'"nats://{self.addresses[j]}:{routes[j]}"' for j in range(nr))
+                text += (f'cluster {{ name: test, listen: "{address}:{routes[i]}", '
                          f"routes: [{peers}] }}\n")
             (self.folder / f"server{i}.conf").write_text(text + settings)
             self.start(i)
@@ -68,7 +88,7 @@ class Servers:
     def start(self, i):
         with open(self.folder / f"server{i}.log", "a", encoding="utf-8") as log:
             self.processes[i] = subprocess.Popen(
-                [SERVER, "-c", self.folder / f"server{i}.conf"], stderr=log)
+                [*self.enter[i], SERVER, "-c", self.folder / f"server{i}.conf"], stderr=log)
 
     def ready(self, i):
         eventually("the server answers", lambda: self.monitor(i, "/varz"))
@@ -80,7 +100,7 @@ class Servers:
     def monitor(self, i, path):
         """The answer of a server's monitor, or None."""
         try:
-            with connect(self.monitors[i]) as connection:
+            with connect(self.monitors[i], self.addresses[i]) as connection:
                 connection.sendall(f"GET {path} HTTP/1.0\r\n\r\n".encode())
                 answer = b"".join(iter(lambda: connection.recv(65536), b""))
         except OSError:
@@ -131,11 +151,12 @@ class Servers:
 class Bridge:
     """A running bridge."""
 
-    def __init__(self, config, purgatory, **environment):
+    def __init__(self, config, purgatory, enter=(), **environment):
+        self.purgatory = purgatory
         self.metrics_file = config.with_suffix(".prom")
         self.metrics_file.unlink(missing_ok=True)
         self.log = open(config.with_suffix(".log"), "a+", encoding="utf-8")
-        self.process = subprocess.Popen([BRIDGE, "run", "-c", config, purgatory],
+        self.process = subprocess.Popen([*enter, BRIDGE, "run", "-c", config, purgatory],
                                         env=os.environ | environment, stderr=self.log)
 
     def metrics(self):

@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from servers import BRIDGE, Bridge, Servers, connect, eventually
+from servers import BRIDGE, Bridge, Host, Servers, connect, eventually
 from twheel import Batch, Purgatory
 
 LONG = bool(os.environ.get("LONG"))
@@ -50,8 +50,8 @@ class Case(unittest.TestCase):
         self.addCleanup(found.close)
         return found, name
 
-    def bridge(self, config, name, **environment):
-        bridge = Bridge(config, name, **environment)
+    def bridge(self, config, name, enter=(), **environment):
+        bridge = Bridge(config, name, enter, **environment)
         self.running.append(bridge)
         return bridge
 
@@ -64,25 +64,32 @@ class Case(unittest.TestCase):
             self.servers.run("publish", config, "t", "--ids", subject, text="".join(texts))
 
 
-class Counted(Case):
+def add_counters(purgatory, nr):
     """Operations that count the signals of their keys."""
+    with Batch(purgatory) as batch:
+        for i in range(nr):
+            batch.add([i], threshold=NEED)
+        batch.submit()
+
+
+def counts_of(purgatory):
+    """How often each signal was applied."""
+    found = {int(str(entry.keys[0].key)): NEED - entry.missing for entry in purgatory.list()}
+    return [found[key] for key in sorted(found)]
+
+
+class Counted(Case):
+    """A purgatory with operations that count the signals of their keys."""
 
     def start(self, nr):
         self.purgatory_, self.name = self.purgatory()
         self.config = self.servers.configure(self.name, ["twheel.t.all"])
         self.servers.setup(self.config, "t")
         self.nr = nr
-        with Batch(self.purgatory_) as batch:
-            for i in range(nr):
-                batch.add([i], threshold=NEED)
-            batch.submit()
+        add_counters(self.purgatory_, nr)
 
     def counts(self):
-        """How often each signal was applied."""
-        found = {}
-        for entry in self.purgatory_.list():
-            found[entry.keys[0].key] = NEED - entry.missing
-        return [found[key] for key in sorted(found, key=lambda key: int(str(key)))]
+        return counts_of(self.purgatory_)
 
     def publish_all(self, start=0, end=None):
         self.publish(self.config, [("twheel.t.all", f"num:{i}")
@@ -275,10 +282,7 @@ class Hosts(Case):
                 batches[host].add([i], cookie=i)
             for batch in batches:
                 batch.submit()
-        # The tokens of keys are subjects of their own: a publisher for each would be slow.
-        keys = [line for line in lines if ".key." in line[0]]
-        self.publish(self.config, [line for line in lines if ".key." not in line[0]])
-        self.publish_raw(keys)
+        self.publish_raw(lines)
         found = [0] * nr
         for purgatory, _, _ in self.hosts:
             eventually("all operations have ended", lambda p=purgatory: not p.query().own, 120)
@@ -310,6 +314,66 @@ class Hosts(Case):
             event = purgatory.read(1)[0]
             self.assertEqual((event.reason.name, event.value, event.satisfied),
                              ("COMPLETED", 7, 0b101))
+
+
+class Network(Case):
+    """Three hosts in network namespaces: a server, a purgatory and a bridge each."""
+
+    NR = 1000
+
+    def start(self):
+        pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+        self.hosts = []
+        for number in range(3):
+            self.hosts.append(Host(number))
+            self.addCleanup(self.hosts[-1].close)
+        self.servers = Servers(3, hosts=self.hosts)
+        self.addCleanup(self.servers.close)
+        self.purgatories, self.bridges = [], []
+        for number, host in enumerate(self.hosts):
+            purgatory, name = self.purgatory()
+            add_counters(purgatory, 2 * self.NR)
+            self.config = self.servers.configure(
+                name, ["twheel.t.all", f"twheel.t.host.h{number}"], "replicas 3")
+            if not number:
+                self.servers.setup(self.config, "t")
+            self.purgatories.append(purgatory)
+            self.bridges.append(self.bridge(self.config, name, host.enter))
+            self.bridges[-1].ready()
+
+    def publish_part(self, part):
+        self.publish(self.config, [("twheel.t.all", f"num:{part * self.NR + i}")
+                                   for i in range(self.NR)])
+
+    def applied(self, number, nr):
+        eventually("signals are applied", lambda: sum(counts_of(self.purgatories[number])) >= nr)
+
+    @unittest.skipUnless(LONG, "takes a minute")
+    def test_a_partition_of_a_minute_loses_and_doubles_nothing(self):
+        self.start()
+        self.publish_part(0)
+        for number in range(3):
+            self.applied(number, self.NR)
+        cut = eventually("leader", lambda: self.servers.leader() is not None and
+                         [self.servers.leader()])[0]
+        self.hosts[cut].connect(False)
+        self.publish_part(1)
+        for number in {0, 1, 2} - {cut}:
+            self.applied(number, 2 * self.NR)
+        eventually("the loss is noticed", lambda: not self.bridges[cut].total("connected"))
+        with Purgatory(self.bridges[cut].purgatory) as local:
+            local.add(["local"], timeout=0.1)
+            local.signal("local")
+            self.assertEqual(local.read(1)[0].reason.name, "COMPLETED")
+        time.sleep(60)
+        self.assertEqual(sum(counts_of(self.purgatories[cut])), self.NR)
+        self.hosts[cut].connect(True)
+        self.applied(cut, 2 * self.NR)
+        time.sleep(2)
+        for purgatory, bridge in zip(self.purgatories, self.bridges):
+            self.assertEqual(counts_of(purgatory), [1] * (2 * self.NR))
+            self.assertEqual([bridge.total(f"{name}_total")
+                              for name in ("skipped", "dropped", "resets")], [0, 0, 0])
 
 
 class Transcript(Case):
