@@ -53,4 +53,5 @@ def main(host: str, port: str, subject: str, message_id: str, signal: str) -> No
             return
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -15,6 +15,7 @@ import unittest
 from servers import BRIDGE, Bridge, Host, Servers, connect, eventually
 from twheel import Batch, Purgatory
 
+EXAMPLES = pathlib.Path(__file__).parent  # in a guest
 LONG = bool(os.environ.get("LONG"))
 SEED = int(os.environ.get("SEED") or 1)
 STOP_BATCH = os.environ.get("STOP_BATCH", "/bin/stop_batch.so")
@@ -374,6 +375,36 @@ class Network(Case):
             self.assertEqual(counts_of(purgatory), [1] * (2 * self.NR))
             self.assertEqual([bridge.total(f"{name}_total")
                               for name in ("skipped", "dropped", "resets")], [0, 0, 0])
+
+
+class Events(Case):
+    """The worker of the documents, which publishes events."""
+
+    def test_no_job_is_lost_or_doubled_with_killed_workers(self):
+        jobs, kills = 30, 3
+        purgatory, name = self.purgatory()
+        counted, counted_name = self.purgatory()
+        add_counters(counted, jobs)
+        config = self.servers.configure(counted_name, ["twheel.t.all"])
+        self.servers.setup(config, "t")
+        self.bridge(config, counted_name).ready()
+        command = ["/usr/bin/python3", EXAMPLES / "publish_events.py", name, "twheel.t.all",
+                   "127.0.0.1", str(self.servers.ports[0])]
+        for job in range(jobs):
+            purgatory.add(timeout=0.01, period=1, fixed_delay=True, detached=True, cookie=job)
+        for _ in range(kills):
+            worker = subprocess.Popen(command, stdout=subprocess.PIPE,
+                                      env=os.environ | {"PYTHONUNBUFFERED": "1"})
+            for _ in range(self.random.randrange(1, jobs // kills)):
+                worker.stdout.readline()
+            worker.kill()
+            worker.communicate()
+        worker = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        eventually("all jobs have ended", lambda: not purgatory.query().detached)
+        worker.kill()
+        worker.wait()
+        eventually("all jobs are published", lambda: 0 not in counts_of(counted))
+        self.assertEqual(counts_of(counted), [1] * jobs)
 
 
 class Transcript(Case):
