@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A peer of the bridge for measurements: a subscriber that does nothing with its messages, and a
- * publisher with a fixed rate. A message has the text of a signal whose value is the time of its
- * publication, on CLOCK_MONOTONIC in ns.
+ * A peer of the bridge for measurements: a subscriber that does nothing with its messages, a
+ * publisher with a fixed rate, and the calls of a bridge without a server. A message has the text
+ * of a signal whose value is the time of its publication, on CLOCK_MONOTONIC in ns.
  *
  *	peer core|ordered URL SUBJECT NUMBER	print the ns from the first to the last message of
  *						NUMBER, and the median and the 99th percentile of
  *						their ages in ns
  *	peer publish URL SUBJECT NUMBER RATE	RATE messages a second
+ *	peer pairs PURGATORY KEY NUMBER		signal NUMBER keys, and KEY after each; print the ns
  */
 #include <nats/nats.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <twheel.h>
 
 static int64_t *ages, first, last;
 static volatile long nr, wanted;
@@ -90,6 +92,23 @@ static void publish(jsCtx *js, const char *subject, long rate)
 	must(js_PublishAsyncComplete(js, NULL));
 }
 
+static void pairs(const char *purgatory, const char *position)
+{
+	struct twheel_batch *batch = twheel_batch_new(twheel_open_named(purgatory, 0), 128, 0);
+	struct twheel_key key;
+
+	if (!batch || twheel_key_parse(position, &key))
+		exit(1);
+	first = now();
+	for (nr = 0; nr < wanted; nr++) {
+		twheel_batch_signal(batch, twheel_key_number(nr), 0);
+		twheel_batch_signal(batch, key, 0);
+	}
+	if (twheel_batch_submit(batch))
+		exit(1);
+	printf("%ld\n", now() - first);
+}
+
 int main(int argc, char **argv)
 {
 	natsConnection *connection;
@@ -98,6 +117,10 @@ int main(int argc, char **argv)
 	if (argc < 5)
 		return 2;
 	wanted = atol(argv[4]);
+	if (!strcmp(argv[1], "pairs")) {
+		pairs(argv[2], argv[3]);
+		return 0;
+	}
 	ages = calloc(wanted + 1, sizeof(*ages));
 	must(natsConnection_ConnectTo(&connection, argv[2]));
 	must(natsConnection_JetStream(&js, connection, NULL));
