@@ -27,7 +27,7 @@ def signals(nr, start=0):
 
 class Case(unittest.TestCase):
     def start(self, *lines, nr=1, subjects=(ALL,), **settings):
-        """Servers with a stream, whose configuration has more lines."""
+        """Servers with a stream; the lines are of its configuration."""
         self.servers = Servers(nr, **settings)
         self.addCleanup(self.servers.close)
         self.config = self.servers.configure(PURGATORY, subjects)
