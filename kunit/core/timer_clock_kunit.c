@@ -264,6 +264,7 @@ static void cancelled_timers_do_not_delay_others(struct kunit *test)
 {
 	static struct timer_probe busy;
 	unsigned int i;
+	u64 deadline;
 
 	nr_cancelled = 0;
 	nr_before_plain = U32_MAX;
@@ -274,8 +275,8 @@ static void cancelled_timers_do_not_delay_others(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_timer_add(&on_set_timers[i].timer, TWHEEL_NEVER), 0);
 	}
 	twheel_wall_timer_init(&plain_timer, timer_wheel, count_cancelled, 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&plain_timer.timer, twheel_deadline_on(timer_wheel,
-							100 * NSEC_PER_MSEC)), 0);
+	deadline = twheel_deadline_on(timer_wheel, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&plain_timer.timer, deadline), 0);
 	clock_move(test, NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, nr_cancelled, ARRAY_SIZE(on_set_timers));

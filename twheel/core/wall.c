@@ -130,6 +130,7 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 	struct twheel_wall_part *part = &twheel_wall_timer(timer)->part;
 	struct twheel_wall *wall = &shard->wall;
 	bool on_set = wall_is_on_set(timer);
+	u64 now;
 
 	lockdep_assert_held(&shard->lock);
 	RB_CLEAR_NODE(&part->queued);
@@ -138,7 +139,8 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 		wall->watching = true;
 	}
 	/* After that: either this sees a change, or the work item sees the watcher. */
-	part->past = timer->node.expires <= twheel_clock_snapshot(&part->changes);
+	now = twheel_clock_snapshot(&part->changes);
+	part->past = timer->node.expires <= now;
 	part->cancelled = false;
 	if (part->past) {
 		fifo_add(&wall->taken, timer);
@@ -202,11 +204,12 @@ static struct twheel_timer *wall_cancelled(const struct twheel_wall *wall, u32 c
  */
 static u64 wall_take(struct twheel_shard *shard, unsigned int budget, u32 *changes)
 {
-	u64 now = twheel_clock_snapshot(changes);
 	struct twheel_wall *wall = &shard->wall;
 	struct twheel_timer *timer;
+	u64 now;
 
 	lockdep_assert_held(&shard->lock);
+	now = twheel_clock_snapshot(changes);
 	for (; budget; budget--) {
 		timer = tree_first(wall);
 		if (!timer || timer->node.expires > now)

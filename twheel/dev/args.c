@@ -16,8 +16,8 @@
 
 /*
  * Copy an array entry to user space and pad it with zeroes. @known is the size of its first
- * version, which is the current one; @size is the entry size of the caller. Returns -EINVAL if @size
- * is too small, -E2BIG if it exceeds a page, or -EFAULT.
+ * version, which is the current one; @size is the entry size of the caller. Returns -EINVAL if
+ * @size is too small, -E2BIG if it exceeds a page, or -EFAULT.
  */
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known)
 {
