@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * All ways to end an operation, concurrently: while the operation is added
- * (op_add_predicate() in op_add.c), a walk visits its key (signal_run() in signal.c), to run the
+ * (op_add_predicate() in op_add.c), a walk visits its key (signal_key() in signal.c), to run the
  * predicate or to cancel; the predicate may hold, or complete the operation itself before it
  * returns; the deadline may pass, or there is none; a thread cancels the operation and waits
  * (twheel_op_cancel_sync() and op_wait() in op.c); and the purgatory is drained

@@ -36,7 +36,7 @@ struct twheel_callback {
 };
 
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class);
-void twheel_callback_leaked(const struct twheel_callback *callback, unsigned long class);
+void twheel_callback_leaked(struct twheel_callback callback, unsigned long class);
 
 /*
  * Before a callback. @class is the address of the function, or an address within it. Callbacks
@@ -61,7 +61,8 @@ static inline void twheel_callback_end(struct twheel_callback *callback, unsigne
 	lock_map_release(&callback->map);
 	if (unlikely(preempt_count() != callback->preempt_count ||
 		     (IS_ENABLED(CONFIG_LOCKDEP) && lockdep_depth(current) > callback->locks)))
-		twheel_callback_leaked(callback, class);
+		/* By value: with a pointer to it, it would not be in registers. */
+		twheel_callback_leaked(*callback, class);
 }
 
 /*

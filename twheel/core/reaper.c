@@ -57,16 +57,16 @@ void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
 }
 
 /* A callback has returned with further locks or another preempt count. */
-void twheel_callback_leaked(const struct twheel_callback *callback, unsigned long class)
+void twheel_callback_leaked(struct twheel_callback callback, unsigned long class)
 {
-	WARN_ONCE(lockdep_depth(current) > callback->locks, "twheel: %ps leaks a lock\n",
+	WARN_ONCE(lockdep_depth(current) > callback.locks, "twheel: %ps leaks a lock\n",
 		  (void *)class);
-	if (preempt_count() == callback->preempt_count)
+	if (preempt_count() == callback.preempt_count)
 		return;
 	WARN_ONCE(1, "twheel: %ps preempt leak: %08x -> %08x\n", (void *)class,
-		  callback->preempt_count, preempt_count());
+		  callback.preempt_count, preempt_count());
 	/* A spinlock may still be held, but the reaper can continue. */
-	preempt_count_set(callback->preempt_count);
+	preempt_count_set(callback.preempt_count);
 }
 
 /**

@@ -147,13 +147,13 @@ static struct twheel_watch *key_next(const struct twheel_watch *first)
 
 /* twheel_key_first() for the keys behind that of the last slot. */
 struct twheel_watch *twheel_key_following(const struct twheel_key_bucket *bucket,
-					  const struct twheel_key *key)
+					  struct twheel_key key)
 {
 	struct twheel_watch *first = bucket->slot[TWHEEL_KEY_SLOTS - 1];
 
 	do {
 		first = key_next(first);
-	} while (first && !twheel_key_equal(&first->key, key));
+	} while (first && !twheel_key_equal(&first->key, &key));
 	return first;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_following);

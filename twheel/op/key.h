@@ -212,7 +212,7 @@ static inline u8 twheel_key_tag(u32 hash)
 }
 
 struct twheel_watch *twheel_key_following(const struct twheel_key_bucket *bucket,
-					  const struct twheel_key *key);
+					  struct twheel_key key);
 struct twheel_watch *twheel_key_after(const struct twheel_key_at *at, const struct twheel_key *key);
 void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
 			  struct twheel_watch *watch, struct twheel_watch *first);
@@ -246,7 +246,8 @@ static __always_inline struct twheel_watch *twheel_key_first(const struct twheel
 	}
 	if (likely(bucket->nr <= TWHEEL_KEY_SLOTS))
 		return NULL;
-	return twheel_key_following(bucket, key);
+	/* By value: with a pointer to it, the key of a signal would not be in registers. */
+	return twheel_key_following(bucket, *key);
 }
 
 /* Append a watch to those of its key. Its key and hash are set. */

@@ -204,15 +204,6 @@ struct twheel_shard *twheel_op_lock_pending(struct twheel_op *op)
 
 /* The end: claim, unlink, callback */
 
-/*
- * Return: true if this call ended the operation. The caller then drops its locks and calls
- * twheel_op_unlink(), twheel_op_record() and twheel_op_callback().
- */
-bool twheel_op_claim(struct twheel_shard *shard, struct twheel_op *op)
-{
-	return op_claim(shard, op);
-}
-
 /* Remove an operation without watches from the list of its cell. */
 noinline void twheel_op_unlist(struct twheel_op *op)
 {
@@ -229,9 +220,15 @@ void twheel_op_unlink(struct twheel_op *op)
 	op_unlink(op);
 }
 
-void twheel_op_record(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
+/*
+ * Complete a claimed operation, with no lock held, but for its callback. Interrupts are disabled,
+ * and enabled afterwards.
+ */
+void twheel_op_complete_claimed(struct twheel_op *op, u64 value)
 {
-	op_record(op, reason, error, value, twheel_clock_ns(twheel_op_clock(op)));
+	op_unlink(op);
+	twheel_irqs_enable();
+	op_record(op, TWHEEL_REASON_COMPLETED, 0, value, twheel_clock_ns(twheel_op_clock(op)));
 }
 
 /*

@@ -111,9 +111,8 @@ static inline void twheel_op_unlock_irqs(struct twheel_shard *shard)
 }
 
 /* op.c */
-bool twheel_op_claim(struct twheel_shard *shard, struct twheel_op *op);
 void twheel_op_unlink(struct twheel_op *op);
-void twheel_op_record(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
+void twheel_op_complete_claimed(struct twheel_op *op, u64 value);
 bool twheel_op_evaluate(struct twheel_op *op, u64 *value);
 void twheel_op_callback(struct twheel_op *op);
 void twheel_op_timer_fn(struct twheel_timer *timer);

@@ -86,19 +86,6 @@ static __always_inline bool args_are_simple(const struct twheel_op_args *args)
 	       args->specs->need <= TWHEEL_MAX_NEED && !args->wheel;
 }
 
-static noinline int op_check(const struct twheel_op_args *args)
-{
-	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP | TWHEEL_OP_WALL))
-		return -EINVAL;
-	if (args->flags & TWHEEL_OP_CANCEL_ON_SET && !(args->flags & TWHEEL_OP_WALL))
-		return -EINVAL;
-	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
-		return -EINVAL;
-	if (!condition_valid(args))
-		return -EINVAL;
-	return args->nr_keys ? twheel_specs_check(args->specs, args->nr_keys, args->condition) : 0;
-}
-
 /**
  * twheel_op_check - check the arguments of an add
  * @args: arguments; @watches is not used, and the wheel of the purgatory is not checked
@@ -111,7 +98,15 @@ static noinline int op_check(const struct twheel_op_args *args)
  */
 int twheel_op_check(const struct twheel_op_args *args)
 {
-	return op_check(args);
+	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP | TWHEEL_OP_WALL))
+		return -EINVAL;
+	if (args->flags & TWHEEL_OP_CANCEL_ON_SET && !(args->flags & TWHEEL_OP_WALL))
+		return -EINVAL;
+	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
+		return -EINVAL;
+	if (!condition_valid(args))
+		return -EINVAL;
+	return args->nr_keys ? twheel_specs_check(args->specs, args->nr_keys, args->condition) : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
 
@@ -359,7 +354,7 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	if (WARN_ON_ONCE(twheel_op_state(op) != OP_NEW))
 		return -EBUSY;
 	if (unlikely(!args_are_simple(args))) {
-		ret = op_check(args);
+		ret = twheel_op_check(args);
 		if (ret)
 			return ret;
 		if (args->condition == TWHEEL_COND_PREDICATE && !op->ops->try_complete)

@@ -31,7 +31,7 @@
 #include <linux/export.h>
 #include <trace/events/twheel.h>
 
-#include "op.h"
+#include "end.h"
 
 static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
 			  const struct twheel_key *key)
@@ -429,19 +429,18 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
 		watch = op_detach(op, &at, key);
 		list = !IS_ERR(watch) && !op->nr_watches;
 		if (!IS_ERR(watch) && twheel_op_counts_signals(op->condition) && !op->missing)
-			claimed = twheel_op_claim(shard, op);
+			claimed = op_claim(shard, op);
 		twheel_op_unlock(shard);
 	}
 	twheel_key_unlock_irqs_off(&at);
-	if (claimed)
-		twheel_op_unlink(op);
-	twheel_irqs_enable();
 	if (claimed) {
-		twheel_op_record(op, TWHEEL_REASON_COMPLETED, 0, 0);
+		twheel_op_complete_claimed(op, 0);
 		twheel_op_callback(op);
-	} else if (list) {
-		op_list(op);
+		return watch;
 	}
+	twheel_irqs_enable();
+	if (list)
+		op_list(op);
 	return watch;
 }
 

@@ -35,7 +35,7 @@
 #include <linux/sched.h>
 #include <trace/events/twheel.h>
 
-#include "op.h"
+#include "end.h"
 
 /*
  * The caller has ended and unlinked the operation. Return: true if another thread is the owner, and
@@ -67,14 +67,13 @@ static bool op_evaluate(struct twheel_op *op)
 		return false;
 	twheel_irqs_disable();
 	shard = twheel_op_lock(op);
-	claimed = twheel_op_claim(shard, op);
+	claimed = op_claim(shard, op);
 	twheel_op_unlock(shard);
-	if (claimed)
-		twheel_op_unlink(op);
-	twheel_irqs_enable();
 	if (claimed) {
-		twheel_op_record(op, TWHEEL_REASON_COMPLETED, 0, value);
+		twheel_op_complete_claimed(op, value);
 		twheel_op_leave(op);
+	} else {
+		twheel_irqs_enable();
 	}
 	return claimed;
 }

@@ -283,10 +283,9 @@ static void signal_finish(struct signal *signal)
  */
 static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 				   struct twheel_key_bucket *bucket, struct twheel_key key,
-				   struct twheel_watch *first,
-				   enum signal_kind kind, unsigned int flags, u32 limit, u64 amount,
-				   u64 value, void (*fn)(struct twheel_op *op, void *data),
-				   void *data)
+				   struct twheel_watch *first, enum signal_kind kind,
+				   unsigned int flags, u32 limit, u64 amount, u64 value,
+				   void (*fn)(struct twheel_op *op, void *data), void *data)
 {
 	const struct signal_args args = {
 		.kind = kind, .flags = flags, .limit = limit, .amount = amount, .value = value,
