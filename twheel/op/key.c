@@ -192,12 +192,14 @@ struct twheel_watch *twheel_key_after(const struct twheel_key_at *at, const stru
 static void bucket_put(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
 		       struct twheel_watch *first)
 {
-	struct twheel_watch **next = &bucket->slot[bucket->nr];
+	struct twheel_watch **next;
 
-	if (bucket->nr < TWHEEL_KEY_SLOTS)
+	if (bucket->nr < TWHEEL_KEY_SLOTS) {
 		bucket->tag[bucket->nr] = twheel_key_tag(first->hash);
-	else
+		next = &bucket->slot[bucket->nr];
+	} else {
 		next = &bucket->slot[TWHEEL_KEY_SLOTS - 1]->key_prev->key_next;
+	}
 	first->key_prev->key_next = *next;
 	*next = first;
 	WRITE_ONCE(bucket->nr, bucket->nr + 1);
