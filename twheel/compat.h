@@ -35,25 +35,21 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
-/*
- * The time of CLOCK_REALTIME, and the number of its changes so far. ktime_get_snapshot() takes a
- * clock since 7.3.
- */
-static inline u64 twheel_clock_snapshot(u32 *changes)
+/* ktime_get_snapshot() takes a clock since 7.3, and its time has another name. */
+static inline void twheel_clock_snapshot(struct system_time_snapshot *snapshot)
 {
-	struct system_time_snapshot snapshot;
-	u64 now;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+	ktime_get_snapshot_id(CLOCK_REALTIME, snapshot);
+#else
+	ktime_get_snapshot(snapshot);
+#endif
+}
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
-	ktime_get_snapshot_id(CLOCK_REALTIME, &snapshot);
-	now = ktime_to_ns(snapshot.systime);
+#define TWHEEL_SNAPSHOT_TIME systime
 #else
-	ktime_get_snapshot(&snapshot);
-	now = ktime_to_ns(snapshot.real);
+#define TWHEEL_SNAPSHOT_TIME real
 #endif
-	*changes = snapshot.clock_was_set_seq;
-	return now;
-}
 
 /* The devnode() callback takes a const device since 6.2. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)

@@ -80,6 +80,16 @@ u64 twheel_wall_first(const struct twheel_wall *wall)
 	return first ? first->node.expires : TWHEEL_NEVER;
 }
 
+/* The time, and the number of changes of the clock so far. */
+static u64 wall_now(u32 *changes)
+{
+	struct system_time_snapshot now;
+
+	twheel_clock_snapshot(&now);
+	*changes = now.clock_was_set_seq;
+	return ktime_to_ns(now.TWHEEL_SNAPSHOT_TIME);
+}
+
 static bool wall_is_on_set(const struct twheel_timer *timer)
 {
 	return twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET;
@@ -92,7 +102,7 @@ bool twheel_wall_was_set(struct twheel_timer *timer)
 
 	if (!wall_is_on_set(timer))
 		return false;
-	twheel_clock_snapshot(&changes);
+	wall_now(&changes);
 	return twheel_wall_timer(timer)->part.changes != changes;
 }
 
@@ -130,7 +140,6 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 	struct twheel_wall_part *part = &twheel_wall_timer(timer)->part;
 	struct twheel_wall *wall = &shard->wall;
 	bool on_set = wall_is_on_set(timer);
-	u64 now;
 
 	lockdep_assert_held(&shard->lock);
 	RB_CLEAR_NODE(&part->queued);
@@ -139,8 +148,7 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 		wall->watching = true;
 	}
 	/* After that: either this sees a change, or the work item sees the watcher. */
-	now = twheel_clock_snapshot(&part->changes);
-	part->past = timer->node.expires <= now;
+	part->past = timer->node.expires <= wall_now(&part->changes);
 	part->cancelled = false;
 	if (part->past) {
 		fifo_add(&wall->taken, timer);
@@ -205,11 +213,10 @@ static struct twheel_timer *wall_cancelled(const struct twheel_wall *wall, u32 c
 static u64 wall_take(struct twheel_shard *shard, unsigned int budget, u32 *changes)
 {
 	struct twheel_wall *wall = &shard->wall;
+	u64 now = wall_now(changes);
 	struct twheel_timer *timer;
-	u64 now;
 
 	lockdep_assert_held(&shard->lock);
-	now = twheel_clock_snapshot(changes);
 	for (; budget; budget--) {
 		timer = tree_first(wall);
 		if (!timer || timer->node.expires > now)
