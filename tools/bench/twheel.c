@@ -18,7 +18,7 @@
 /* The longest command, and those of one size. */
 #define MAX_COMMAND	TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD)
 
-/* Adds whose structures end before the fields that are 0. */
+/* Adds with structures that end before the fields that are 0. */
 #define ADD_UP_TO(field)	_IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC,		\
 				     _IOC_NR(TWHEEL_IOC_ADD),			\
 				     offsetof(struct twheel_add_args, field))

@@ -93,7 +93,7 @@ static void handle_request(struct io_uring *ring, int purgatory, struct client *
 	io_uring_sqe_set_data64(sqe, COMMAND);
 }
 
-/* Answer the requests whose operations have ended. Returns their number. */
+/* Answer the requests of ended operations. Returns their number. */
 static int answer(struct client *clients, const struct twheel_event *event, int nr)
 {
 	int i;

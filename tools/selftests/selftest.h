@@ -430,7 +430,7 @@ do {									\
 	EXPECT_EQ(_value, __event.value);				\
 } while (0)
 
-/* Append a command to a batch, whose memory is set. Return: its structure, zeroed. */
+/* Append a command to a batch with memory for it. Return: its structure, zeroed. */
 static inline void *put_command(struct twheel_batch_args *args, __u32 cmd)
 {
 	struct twheel_command *command;

@@ -16,7 +16,7 @@
 
 #define FAKE_FD	1000
 
-/* An add whose structure ends before @field. */
+/* An add with a structure that ends before @field. */
 #define FAKE_ADD(field)	_IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC, _IOC_NR(TWHEEL_IOC_ADD), \
 			     offsetof(struct twheel_add_args, field))
 

@@ -504,7 +504,7 @@ struct twheel_remove_args {
 
 /**
  * struct twheel_command - head of a command of a batch
- * @cmd: ioctl number of the call, whose structure follows
+ * @cmd: ioctl number of the call; its structure follows
  * @reserved: must be zero
  */
 struct twheel_command {

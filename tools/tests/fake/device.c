@@ -245,7 +245,7 @@ static const struct twheel_call_row *allowed(const struct fake_file *file, unsig
 	return NULL;
 }
 
-/* Copy the structure of a call, whose size is that of the caller. */
+/* Copy the structure of a call, with the size of the caller. */
 static void copy_args(union fake_args *to, const void *from, unsigned int cmd)
 {
 	memset(to, 0, sizeof(*to));
