@@ -165,20 +165,23 @@ static int args_read(void *args, size_t known, const void __user *user, const vo
 	const size_t signal = sizeof(struct twheel_signal_args);
 	const size_t add = sizeof(struct twheel_add_args);
 
-	if (known == add && size == ADD_PLAIN)
-		return args_copy(args, add, user, entry, ADD_PLAIN);
-	if (known == add && size == ADD_KEYS)
-		return args_copy(args, add, user, entry, ADD_KEYS);
-	if (size == known && size == cancel)
-		return args_copy(args, cancel, user, entry, cancel);
-	if (size == known && size == rearm)
-		return args_copy(args, rearm, user, entry, rearm);
-	if (size == known && size == batch)
-		return args_copy(args, batch, user, entry, batch);
-	if (size == known && size == signal)
-		return args_copy(args, signal, user, entry, signal);
-	if (size == known && size == add)
-		return args_copy(args, add, user, entry, add);
+	if (size == known) {
+		if (size == rearm)
+			return args_copy(args, rearm, user, entry, rearm);
+		if (size == cancel)
+			return args_copy(args, cancel, user, entry, cancel);
+		if (size == batch)
+			return args_copy(args, batch, user, entry, batch);
+		if (size == signal)
+			return args_copy(args, signal, user, entry, signal);
+		if (size == add)
+			return args_copy(args, add, user, entry, add);
+	} else if (known == add) {
+		if (size == ADD_PLAIN)
+			return args_copy(args, add, user, entry, ADD_PLAIN);
+		if (size == ADD_KEYS)
+			return args_copy(args, add, user, entry, ADD_KEYS);
+	}
 	if (!entry)
 		return copy_struct_from_user(args, known, user, size);
 	memset(args, 0, known);
