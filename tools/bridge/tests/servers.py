@@ -16,7 +16,7 @@ BRIDGE = os.environ.get("TWHEEL_BRIDGE", "twheel-bridge")
 SERVER = shutil.which("nats-server", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
 
-def eventually(what, condition, seconds=60):
+def eventually(what, condition, seconds=int(os.environ.get("EVENTUALLY", 60))):
     """Wait until the condition holds. Return its value."""
     end = time.monotonic() + seconds
     while not (value := condition()):
