@@ -24,7 +24,7 @@ static size_t odd_size(struct thread *t, struct trial *trial, size_t size, char 
 		trial->shorter = true;
 		return random_below(&t->detail, row_of(trial->call)->min_size);
 	}
-	/* What was left out is zero, and not unknown. */
+	/* The missing fields are 0. */
 	size = _IOC_SIZE(row_of(trial->call)->request);
 	longer = size + 1 + random_below(&t->detail, one_in(t, 2) ? 64 : LONGEST - size);
 	trial->longer = true;

@@ -25,7 +25,7 @@ static struct io_uring_sqe *prepare(struct ring *ring, int fd, __u32 cmd_op, con
 	return sqe;
 }
 
-/* Submit what was prepared. Return: the result of the command. */
+/* Submit the entry. Return: the result of the command. */
 static int submit(struct ring *ring)
 {
 	__u64 name = 0;
