@@ -205,10 +205,9 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
 /*
  * Allocate the levels that a tick needs, without the lock. Without memory, or if the timer ends up
- * on another shard, it goes to the last slot of the top level, see wheel.c. A level of many slots
- * takes several pages, and no reserves for them; nor does one that a cgroup pays for, which might
- * exceed its limit. No caller waits for memory: a due timer must not
- * depend on reclaim.
+ * on another shard, it goes to the last slot of the top level, see wheel.c. No caller waits: a due
+ * timer must not depend on reclaim. The reserves are not used for a level of several pages, nor for
+ * one that a cgroup pays for, which might exceed its limit.
  */
 noinline void twheel_shard_add_levels(struct twheel_shard *shard, u64 tick)
 {

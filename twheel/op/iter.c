@@ -370,6 +370,9 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
  *
  * Operations that are added meanwhile may be completed or not.
  *
+ * Bug: an operation that watches a further key, and then stops watching another one, both during
+ * this call, may stay pending.
+ *
  * Context: process; may sleep.
  * Return: number of operations that this call completed.
  */
