@@ -8,10 +8,9 @@
  *	clock=monotonic shard=0 ... name=twheel
  *	 level=1 slot=17 expires=350 timers=2
  *
- * A bucket has no counter, which each add and cancel would have to update: its nodes are counted
- * one by one, with the lock of the shard held for a chunk at a time. Counted nodes move to a second
- * list. While timers come and go, the counts are of different moments. Of the due timers only a
- * chunk is counted.
+ * A list has no counter, which each add and cancel would have to update: its timers are counted
+ * with the lock of the shard held, at most a chunk of them. While timers come and go, the counts
+ * are of different moments.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -24,51 +23,33 @@
 #include "core/twheel.h"
 #include "debugfs.h"
 
-/*
- * Count the nodes of a list by moving them to another one, and move them back if no node was added
- * meanwhile: otherwise they are as good there. At most @max: timers may come as fast.
- */
-static u64 list_count(struct twheel_shard *shard, struct hlist_head *list,
-		      struct hlist_head *counted, u64 max)
-	__must_hold(&shard->lock)
+/* Count the nodes of a list, up to a chunk together with the @nr of another one. */
+static unsigned int list_count(const struct hlist_head *list, unsigned int nr)
 {
 	struct hlist_node *entry;
-	u64 nr = 0;
 
-	hlist_for_each(entry, counted)
-		if (++nr == TWHEEL_CHUNK / 2)
+	hlist_for_each(entry, list) {
+		if (nr == TWHEEL_CHUNK)
 			break;
-	while (nr < max && !hlist_empty(list)) {
-		entry = list->first;
-		/* A timer stays pending: nothing looks at it without the lock but for that. */
-		__hlist_del(entry);
-		hlist_add_head(entry, counted);
-		if (++nr % (TWHEEL_CHUNK / 2))
-			continue;
-		spin_unlock_irq(&shard->lock);
-		cond_resched();
-		spin_lock_irq(&shard->lock);
+		nr++;
 	}
-	if (hlist_empty(list))
-		twheel_nodes_move(counted, list);
 	return nr;
 }
 
-static void bucket_show(struct seq_file *file, struct twheel_shard *shard, u64 pending,
+static void bucket_show(struct seq_file *file, struct twheel_shard *shard,
 			struct twheel_bucket *bucket, unsigned int slot)
 {
-	u64 expires, nr = 0;
-	unsigned int i;
+	unsigned int nr;
+	u64 expires;
 	bool queued;
 
 	spin_lock_irq(&shard->lock);
 	queued = !RB_EMPTY_NODE(&bucket->queued);
 	expires = bucket->expires;
-	for (i = 0; queued && i < ARRAY_SIZE(bucket->nodes); i++)
-		nr += list_count(shard, &bucket->nodes[i], &bucket->counted, pending);
+	nr = list_count(&bucket->nodes[1], list_count(&bucket->nodes[0], 0));
 	spin_unlock_irq(&shard->lock);
 	if (queued)
-		seq_printf(file, " level=%u slot=%u expires=%llu timers=%llu\n",
+		seq_printf(file, " level=%u slot=%u expires=%llu timers=%u\n",
 			   bucket->level, slot, expires, nr);
 }
 
@@ -84,9 +65,8 @@ static void shard_show(struct seq_file *file, struct twheel_shard *shard)
 {
 	struct twheel_queue *queue = &shard->queue;
 	struct twheel_wheel *wheel = &queue->wheel;
-	u64 now, next, armed, due = 0, never, cascaded, pending;
-	unsigned int level, slot, nr_levels;
-	struct hlist_node *entry;
+	unsigned int level, slot, nr_levels, due, never;
+	u64 now, next, armed, cascaded, pending;
 	bool asleep;
 
 	spin_lock_irq(&shard->lock);
@@ -97,13 +77,11 @@ static void shard_show(struct seq_file *file, struct twheel_shard *shard)
 	asleep = shard->asleep;
 	cascaded = queue->nr_cascaded;
 	nr_levels = wheel->nr_levels;
-	hlist_for_each(entry, &queue->due.nodes)
-		if (++due == TWHEEL_CHUNK)
-			break;
+	due = list_count(&queue->due.nodes, 0);
 	spin_unlock_irq(&shard->lock);
 
 	spin_lock_irq(&shard->lock);
-	never = list_count(shard, &queue->never, &queue->never_counted, pending);
+	never = list_count(&queue->never, 0);
 	spin_unlock_irq(&shard->lock);
 
 	if (next == TWHEEL_TICK_NEVER && !due && !never)
@@ -115,13 +93,12 @@ static void shard_show(struct seq_file *file, struct twheel_shard *shard)
 		   twheel_tick_floor(shard, twheel_clock_ns(shard->clock)), now);
 	tick_show(file, "next", next);
 	tick_show(file, "alarm", armed);
-	seq_printf(file, " asleep=%u pending=%llu due=%llu never=%llu cascaded=%llu name=%s\n",
+	seq_printf(file, " asleep=%u pending=%llu due=%u never=%u cascaded=%llu name=%s\n",
 		   asleep, pending, due, never, cascaded, shard->wheel->name);
 	/* Levels of a wheel in use are never freed. */
 	for (level = 0; level < nr_levels; level++)
 		for (slot = 0; slot < wheel->slots; slot++)
-			bucket_show(file, shard, pending, &wheel->level[level][slot],
-				    slot);
+			bucket_show(file, shard, &wheel->level[level][slot], slot);
 }
 
 /* Print the buckets of all wheels. The timers of CLOCK_REALTIME have none. */

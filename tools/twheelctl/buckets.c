@@ -91,12 +91,17 @@ static const struct bucket *find_bucket(const struct bucket_queue *queue, unsign
 	return NULL;
 }
 
-/* The number of timers as one character, like a Roman numeral from 10 on. */
+/* The number of timers as one character. */
 static char bucket_sign(const struct bucket *bucket)
 {
 	if (bucket->timers < 10)
 		return '0' + bucket->timers;
-	return bucket->timers < 100 ? 'x' : bucket->timers < 1000 ? 'c' : 'm';
+	return bucket->timers < MOST_COUNTED ? 'x' : '+';
+}
+
+static const char *or_more(__u64 counted)
+{
+	return counted < MOST_COUNTED ? "" : " or more";
 }
 
 static void print_level(const struct bucket_queue *queue, unsigned int level, __u64 span)
@@ -142,9 +147,9 @@ void print_buckets(const struct bucket_queue *queue)
 	unsigned int levels = 1;
 	__u64 span = 1;
 
-	printf("%s/%u, %s: pending %llu, due %llu%s, never %llu, cascaded %llu\n",
+	printf("%s/%u, %s: pending %llu, due %llu%s, never %llu%s, cascaded %llu\n",
 	       queue->name, queue->shard, queue->clock, queue->pending, queue->due,
-	       queue->due < 32 ? "" : " or more", queue->never, queue->cascaded);
+	       or_more(queue->due), queue->never, or_more(queue->never), queue->cascaded);
 	printf("tick %llu; ", queue->time);
 	print_alarm(queue);
 	/* The empty levels above are not interesting. */

@@ -13,12 +13,15 @@
 /* Time of a queue without a next bucket, or without an alarm. */
 #define TICK_NEVER	(~0ULL)
 
+/* The kernel counts this number of timers of a list at most. */
+#define MOST_COUNTED	32
+
 /**
  * struct bucket - a bucket of a wheel
  * @level: level, from 0
  * @slot: slot of the level
  * @expires: tick at which it expires
- * @timers: number of timers; 0 if cancels have emptied it
+ * @timers: number of timers, up to MOST_COUNTED; 0 if cancels have emptied it
  */
 struct bucket {
 	unsigned int level;
@@ -40,8 +43,8 @@ struct bucket {
  * @alarm: tick of the alarm of the shard, or TICK_NEVER; 0 if it is about to expire
  * @asleep: 1 if the reaper has nothing to do
  * @pending: pending timers of the shard
- * @due: timers that are due, at most 32 are counted
- * @never: timers without a deadline
+ * @due: timers that are due, up to MOST_COUNTED
+ * @never: timers without a deadline, likewise
  * @cascaded: moves to another bucket
  * @name: name of the wheel, without control characters
  * @nr: number of entries in @buckets

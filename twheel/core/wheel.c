@@ -79,7 +79,6 @@ struct twheel_bucket *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t
 	for (i = 0; i < wheel->slots; i++) {
 		INIT_HLIST_HEAD(&level[i].nodes[0]);
 		INIT_HLIST_HEAD(&level[i].nodes[1]);
-		INIT_HLIST_HEAD(&level[i].counted);
 		RB_CLEAR_NODE(&level[i].queued);
 		level[i].expires = TWHEEL_TICK_NEVER;
 		level[i].level = nr;
@@ -387,15 +386,10 @@ static bool bucket_expire(struct twheel_queue *queue, struct twheel_bucket *buck
 {
 	if (bucket->level == 0 && !bucket->mixed)
 		twheel_nodes_move(&bucket->nodes[0], &queue->due.nodes);
-	if (!twheel_bucket_is_empty(bucket)) {
-		*budget = bucket_cascade(queue, bucket, *budget);
-		if (!twheel_bucket_is_empty(bucket))
-			return false;
-	}
-	if (likely(hlist_empty(&bucket->counted)))
+	if (twheel_bucket_is_empty(bucket))
 		return true;
-	twheel_nodes_move(&bucket->counted, &bucket->nodes[0]);
-	return false;
+	*budget = bucket_cascade(queue, bucket, *budget);
+	return twheel_bucket_is_empty(bucket);
 }
 
 /*
@@ -456,8 +450,7 @@ bool twheel_queue_is_emptied(const struct twheel_queue *queue)
 {
 	const struct twheel_bucket *first = queue_first(queue);
 
-	return !twheel_due_ready(&queue->due) && first && twheel_bucket_is_empty(first) &&
-	       hlist_empty(&first->counted);
+	return !twheel_due_ready(&queue->due) && first && twheel_bucket_is_empty(first);
 }
 
 /**
@@ -474,9 +467,8 @@ bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node)
 {
 	struct twheel_bucket *bucket = queue_first(queue);
 	struct hlist_head *lists[] = {
-		&queue->due.nodes, &queue->due.past, &queue->never, &queue->never_counted,
+		&queue->due.nodes, &queue->due.past, &queue->never,
 		bucket ? &bucket->nodes[0] : NULL, bucket ? &bucket->nodes[1] : NULL,
-		bucket ? &bucket->counted : NULL,
 	};
 	unsigned int i;
 

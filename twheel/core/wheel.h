@@ -27,7 +27,6 @@
  * struct twheel_bucket - the nodes of a slot
  * @nodes: nodes that expire at @expires or later, without an order. They are on two lists, from
  *	which a cascade takes in turn, so that two fetches overlap; on level 0 on the first one
- * @counted: nodes that a reader of debugfs has counted, see buckets.c; usually empty
  * @queued: in the tree of the expiry queue; empty while the bucket is not in it
  * @expires: tick at which the bucket expires; the beginning of a slot
  * @level: number of its level, from 0
@@ -38,7 +37,6 @@
  */
 struct twheel_bucket {
 	struct hlist_head	nodes[2];
-	struct hlist_head	counted;
 	struct rb_node		queued;
 	u64			expires;
 	u8			level;
@@ -131,7 +129,6 @@ struct twheel_due {
  * @seen: tick at which @due.past was last empty; what expired by then comes before it
  * @nr_cascaded: number of moves of nodes to another bucket when theirs expired
  * @never: nodes that never expire
- * @never_counted: as @counted of a bucket
  */
 struct twheel_queue {
 	struct twheel_due	due;
@@ -141,7 +138,6 @@ struct twheel_queue {
 	u64			seen;
 	u64			nr_cascaded;
 	struct hlist_head	never;
-	struct hlist_head	never_counted;
 };
 
 void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 tick_ns, u64 now);
