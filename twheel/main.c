@@ -42,7 +42,6 @@ static void __exit twheel_exit(void)
 	twheel_device_exit();
 	twheel_purgatories_exit();
 	twheel_system_exit();
-	twheel_registry_exit();
 	twheel_reapers_exit();
 }
 

@@ -131,13 +131,6 @@ static noinline void turn_time(struct twheel_shard *shard, const struct twheel_t
 	turn->begin = end;
 }
 
-/* The callback that was waited for has returned. */
-static noinline void turn_end_wait(struct twheel_shard *shard)
-{
-	shard->checks &= ~(TWHEEL_CHECK_WAITED | TWHEEL_CHECK_CANCEL);
-	wake_up_all(&shard->idle);
-}
-
 /*
  * Run the callbacks of at most a chunk of due timers, so that timers that are armed for the past
  * again and again do not starve others. The caller reschedules in between. Return: true if the
@@ -178,8 +171,10 @@ static bool shard_expire(struct twheel_shard *shard)
 
 		spin_lock_irq(&shard->lock);
 		shard->running = NULL;
-		if (unlikely(shard->checks & TWHEEL_CHECK_WAITED))
-			turn_end_wait(shard);
+		if (unlikely(shard->checks & TWHEEL_CHECK_WAITED)) {
+			shard->checks &= ~(TWHEEL_CHECK_WAITED | TWHEEL_CHECK_CANCEL);
+			wake_up_all(&shard->idle);
+		}
 		kernel_tick = jiffies;
 		if (unlikely(turn.tick != kernel_tick))
 			turn_time(shard, timer, fn, &turn);

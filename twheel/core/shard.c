@@ -19,7 +19,6 @@
  * Nothing in a shard is bound to a CPU: the reaper runs anywhere, and the kernel moves the alarm
  * away from a CPU that goes offline.
  *
- *
  * The shard of a timer
  * --------------------
  *
@@ -75,12 +74,10 @@ u64 twheel_shard_now(const struct twheel_shard *shard)
 	return twheel_shard_is_wall(shard) ? ns : twheel_tick_floor(shard, ns);
 }
 
-/* Arm the alarm for a tick, for CLOCK_REALTIME a time, unless this is TWHEEL_TICK_NEVER. */
+/* Arm the alarm for a tick, for CLOCK_REALTIME a time. */
 static void shard_arm(struct twheel_shard *shard, u64 next)
 {
 	shard->armed = next;
-	if (next == TWHEEL_TICK_NEVER)
-		return;
 	if (!twheel_shard_is_wall(shard))
 		next = twheel_shard_time(shard, next);
 	hrtimer_start(&shard->alarm, ns_to_ktime(next), HRTIMER_MODE_ABS);
@@ -101,9 +98,7 @@ void twheel_shard_arm_next(struct twheel_shard *shard)
 	u64 next = twheel_shard_is_wall(shard) ? twheel_wall_first(&shard->wall) :
 						 twheel_queue_first(&shard->queue);
 
-	if (next > KTIME_MAX)
-		return;
-	if (next < shard->armed)
+	if (next <= KTIME_MAX && next < shard->armed)
 		shard_arm(shard, next);
 }
 
@@ -136,7 +131,7 @@ void twheel_shard_added(struct twheel_shard *shard, u64 next)
  */
 static void wall_alarm(struct twheel_shard *shard)
 {
-	u64 next, now = twheel_wall_expire(shard);
+	u64 next, now = twheel_wall_expire(shard, TWHEEL_CHUNK);
 
 	if (!hlist_empty(&shard->wall.taken.list) ||
 	    now < ktime_to_ns(hrtimer_get_expires(&shard->alarm)))
@@ -212,14 +207,13 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 noinline void twheel_shard_add_levels(struct twheel_shard *shard, u64 tick)
 {
 	struct twheel_wheel *wheel = &shard->queue.wheel;
-	u64 now = READ_ONCE(wheel->now);
 	struct twheel_bucket *level = NULL;
 	unsigned long flags;
 	bool reaches;
 	gfp_t gfp;
 
-	/* A hint: the wheel may advance. */
-	if (tick <= now || tick - now < READ_ONCE(wheel->reach))
+	/* A hint. */
+	if (tick <= READ_ONCE(wheel->now) || data_race(twheel_wheel_is_near(wheel, tick)))
 		return;
 	gfp = shard->account || wheel->slots * sizeof(struct twheel_bucket) > PAGE_SIZE ?
 	      GFP_NOWAIT : GFP_ATOMIC;

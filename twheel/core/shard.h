@@ -258,18 +258,6 @@ static __always_inline struct twheel_shard *twheel_timer_lock(struct twheel_time
 	return twheel_timer_lock_from(twheel_timer_predict_shard(timer), timer, flags);
 }
 
-/*
- * A hint: whether the levels suffice for a tick. Without the lock, the wheel may advance. Never for
- * CLOCK_REALTIME.
- */
-static __always_inline bool twheel_shard_is_near(const struct twheel_shard *shard, u64 tick)
-{
-	const struct twheel_wheel *wheel = &shard->queue.wheel;
-
-	return likely(!twheel_shard_is_wall(shard)) &&
-	       likely(tick - READ_ONCE(wheel->now) < READ_ONCE(wheel->reach));
-}
-
 struct twheel_shard *twheel_shard_lock_local(struct twheel_shard *shard,
 					     const struct twheel_timer *timer);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * core: the counters of wheels.
- *
- * Each shard counts under its lock. A reader adds up the shards, one after another.
+ * The counters of wheels. Each shard counts under its lock. A reader adds up the shards, one after
+ * another.
  *
  * The wheels of users come and go with their operations. Their counters are those of one wheel per
  * clock, and those of a destroyed one are kept: a count never goes back.

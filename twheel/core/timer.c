@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * core: timers.
- *
- *
- * Overview
- * --------
- *
- * A timer is on one shard of its wheel, see shard.c. The reaper of the shard runs its callback
+ * Timers. A timer is on one shard of its wheel (shard.c). The reaper of the shard runs its callback
  * (reaper.c). Operations use the same functions as other modules. Work (work.c) is built on them.
- *
  *
  * States
  * ------
@@ -27,15 +20,6 @@
  * While cancel_sync waits, adds of the timer fail: a callback that arms its own timer for the past
  * again and again would keep it waiting. A callback that would wait for itself gets a warning and
  * -EDEADLK.
- *
- *
- * Later deadlines
- * ---------------
- *
- * Heartbeats and idle timeouts are re-armed to later deadlines all the time. If such a timer is
- * on the local shard, it usually stays in its bucket with the new deadline, see node_stays().
- * The bucket expires before that, and then the timer moves to the bucket of its tick, as other
- * timers on its level do.
  */
 #include <linux/bug.h>
 #include <linux/build_bug.h>
@@ -148,8 +132,9 @@ u64 twheel_timer_remaining(struct twheel_timer *timer)
 EXPORT_SYMBOL_GPL(twheel_timer_remaining);
 
 /*
- * Whether a pending node stays in its bucket when its timer is re-armed to a later deadline: the
- * bucket expires before that, and then the node is placed by its new tick. This does not hold
+ * Whether a pending node stays in its bucket when its timer is re-armed to a later deadline, as
+ * those of heartbeats and idle timeouts usually do: the bucket expires before that, and then the
+ * node is placed by its new tick. This does not hold
  *
  * - on level 0, where a bucket expires as a whole, unless it is mixed. A node there has a tick
  *   less than a turn ahead: it had when it was placed there, and it does not stay with a later
@@ -166,14 +151,6 @@ static __always_inline bool node_stays(const struct twheel_shard *shard,
 
 	return deadline >= node->expires &&
 	       node->expires > (wheel->now + wheel->slots - 1) * shard->tick_ns;
-}
-
-/* Whether the levels surely suffice for a tick; not for CLOCK_REALTIME. */
-static __always_inline bool shard_is_near(const struct twheel_shard *shard, u64 tick)
-{
-	const struct twheel_wheel *wheel = &shard->queue.wheel;
-
-	return tick - wheel->now < wheel->reach;
 }
 
 /*
@@ -261,9 +238,7 @@ static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct t
 
 	if (mode == ARM_ADD ? pending : !mode_applies(timer, from, to, mode))
 		return mode == ARM_ADD ? -EBUSY : 0;
-	/*
-	 * That of an operation is not waited for; the memory of one that was running may be reused.
-	 */
+	/* Not for operations: none is waited for, and the memory of a running one may be reused. */
 	if (!simple && unlikely(local->checks || !timer->fn) && !op) {
 		err = shard_refuses(local, timer);
 		if (err)
@@ -332,7 +307,8 @@ static __always_inline int timer_arm(struct twheel_timer *timer, u64 deadline, u
 	kernel_tick = jiffies;
 	if (unlikely(local->forwarded != kernel_tick))
 		twheel_shard_forward(local);
-	near = !(local->checks & (simple ? ~0 : TWHEEL_CHECK_WALL)) && shard_is_near(local, tick);
+	near = !(local->checks & (simple ? ~0 : TWHEEL_CHECK_WALL)) &&
+	       twheel_wheel_is_near(&local->queue.wheel, tick);
 	if (simple && unlikely(!near || !timer->fn)) {
 		spin_unlock_irqrestore(&shard->lock, flags);
 		return timer_arm_any(timer, deadline, 0, mode, exact);
@@ -373,9 +349,7 @@ int twheel_timer_rearm_exact(struct twheel_timer *timer, u64 deadline, u64 slack
 	return timer_arm(timer, deadline, 0, TWHEEL_REARM_IF_PENDING, true, exact);
 }
 
-/*
- * The slow part of twheel_timer_start(): add the levels that a timer needs, and apply its slack.
- */
+/* The slow part of twheel_timer_start(): add the levels that a timer needs, and apply its slack. */
 noinline struct twheel_expiry twheel_timer_prepare(struct twheel_shard *shard, u64 deadline,
 						   u64 slack_ns)
 {

@@ -116,7 +116,6 @@ struct twheel_expiry {
 struct twheel_expiry twheel_timer_prepare(struct twheel_shard *shard, u64 deadline, u64 slack_ns);
 int twheel_timer_rearm_exact(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode, u64 *exact);
-void twheel_work_fire(struct twheel_timer *timer);
 int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked);
 void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 			  void (*fn)(struct twheel_timer *timer));

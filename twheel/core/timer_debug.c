@@ -19,33 +19,34 @@ static void *timer_hint(void *addr)
 }
 
 /*
- * Cancel a pending timer. A corrupted one cannot be cancelled; it is deactivated, so that it is
- * not repaired again and again.
+ * Cancel a timer that is initialised or freed while it is pending. A corrupted one cannot be
+ * cancelled; it is deactivated, so that it is not repaired again and again.
  */
-static void take_out(struct twheel_timer *timer)
+static bool take_out(struct twheel_timer *timer, enum debug_obj_state state)
 {
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
 	if (twheel_timer_cancel(timer) < 0)
 		debug_object_deactivate(timer, &twheel_timer_descr);
+	return true;
 }
 
-/* Initialised while pending: cancel it first. */
 static bool fixup_init(void *addr, enum debug_obj_state state)
 {
-	if (state != ODEBUG_STATE_ACTIVE)
-		return false;
-	take_out(addr);
-	debug_object_init(addr, &twheel_timer_descr);
-	return true;
+	bool repaired = take_out(addr, state);
+
+	if (repaired)
+		debug_object_init(addr, &twheel_timer_descr);
+	return repaired;
 }
 
-/* Freed while pending: cancel it first. */
 static bool fixup_free(void *addr, enum debug_obj_state state)
 {
-	if (state != ODEBUG_STATE_ACTIVE)
-		return false;
-	take_out(addr);
-	debug_object_free(addr, &twheel_timer_descr);
-	return true;
+	bool repaired = take_out(addr, state);
+
+	if (repaired)
+		debug_object_free(addr, &twheel_timer_descr);
+	return repaired;
 }
 
 const struct debug_obj_descr twheel_timer_descr = {

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * core: wheels.
- *
- *
- * Overview
- * --------
- *
- * A wheel consists of shards, each with a lock and an alarm, and served by a reaper (shard.c,
- * reaper.c, turn.c). A timer is on one of them (timer.c). Those of CLOCK_REALTIME have no levels
- * and buckets (wall.c). This file creates, stops and destroys wheels. There are three kinds:
+ * Wheels. A wheel consists of shards, each with a lock and an alarm, and served by a reaper
+ * (shard.c, reaper.c, turn.c). A timer is on one of them (timer.c). Those of CLOCK_REALTIME have no
+ * levels and buckets (wall.c). This file creates, stops and destroys wheels. There are three kinds:
  *
  *   system wheels	one per clock, shared by all modules. Created at the first use with a
  *			shard per possible CPU, and destroyed when the module is unloaded. They
@@ -20,7 +14,6 @@
  *			creates a wheel per object.
  *
  * All wheels are on a list, for debugfs.
- *
  *
  * Locking
  * -------
@@ -105,12 +98,6 @@ static void registry_remove(struct twheel *wheel)
 		twheel_wall_watch(-1);
 	nr_private -= !!wheel->private;
 	mutex_unlock(&twheel_wheels_lock);
-}
-
-void twheel_registry_exit(void)
-{
-	WARN_ON_ONCE(!list_empty(&twheel_wheels));
-	twheel_wall_exit();
 }
 
 static bool config_is_valid(const struct twheel_config *config)
@@ -442,5 +429,7 @@ void twheel_system_exit(void)
 
 	for (i = 0; i < ARRAY_SIZE(system_wheels); i++)
 		twheel_destroy(system_wheels[i]);
+	WARN_ON_ONCE(!list_empty(&twheel_wheels));
+	twheel_wall_exit();
 	twheel_reapers_destroy(system_reapers);
 }

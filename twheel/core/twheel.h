@@ -70,7 +70,6 @@ extern struct mutex twheel_wheels_lock;
 
 struct twheel *twheel_make(const struct twheel_config *config, struct twheel_reapers *reapers,
 			   struct twheel_share *shares);
-void twheel_registry_exit(void);
 
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
 void twheel_stats_retire(struct twheel *wheel);

@@ -15,7 +15,6 @@
  * What one of them has taken fires, whatever the clock does later. All other timers are judged by
  * the clock as it is set. A timer whose deadline had passed when it was added is taken at once.
  *
- *
  * Cancel on set
  * -------------
  *
@@ -198,11 +197,11 @@ void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer)
  * The first timer that a change of the clock cancels, or NULL. @on_set is in the order of arming,
  * so those that were armed after the last change are behind all others.
  */
-static struct twheel_timer *wall_cancelled(const struct twheel_wall *wall, u32 changes)
+static struct twheel_timer *wall_cancelled(const struct twheel_wall *wall)
 {
 	struct twheel_timer *timer = fifo_first(&wall->on_set);
 
-	return timer && twheel_wall_timer(timer)->part.changes != changes ? timer : NULL;
+	return timer && twheel_wall_timer(timer)->part.changes != wall->changes ? timer : NULL;
 }
 
 /*
@@ -210,33 +209,26 @@ static struct twheel_timer *wall_cancelled(const struct twheel_wall *wall, u32 c
  * cancels. As with timerfd, it does not matter that the clock was set past a deadline. Return: the
  * time.
  */
-static u64 wall_take(struct twheel_shard *shard, unsigned int budget, u32 *changes)
+u64 twheel_wall_expire(struct twheel_shard *shard, unsigned int budget)
 {
 	struct twheel_wall *wall = &shard->wall;
-	u64 now = wall_now(changes);
+	u64 now = wall_now(&wall->changes);
+	struct twheel_wall_part *part;
 	struct twheel_timer *timer;
 
 	lockdep_assert_held(&shard->lock);
 	for (; budget; budget--) {
 		timer = tree_first(wall);
 		if (!timer || timer->node.expires > now)
-			timer = wall_cancelled(wall, *changes);
+			timer = wall_cancelled(wall);
 		if (!timer)
 			break;
-		twheel_wall_timer(timer)->part.cancelled =
-			wall_is_on_set(timer) && twheel_wall_timer(timer)->part.changes != *changes;
+		part = &twheel_wall_timer(timer)->part;
+		part->cancelled = wall_is_on_set(timer) && part->changes != wall->changes;
 		wall_unlink(shard, timer);
 		fifo_add(&wall->taken, timer);
 	}
 	return now;
-}
-
-/* The alarm of a shard has expired: take a chunk of timers. Return: the time. */
-u64 twheel_wall_expire(struct twheel_shard *shard)
-{
-	u32 changes;
-
-	return wall_take(shard, TWHEEL_CHUNK, &changes);
 }
 
 /*
@@ -249,9 +241,8 @@ struct twheel_node *twheel_wall_pop(struct twheel_shard *shard)
 	struct twheel_wall_part *part;
 	struct twheel_timer *timer;
 	u64 late, now;
-	u32 changes;
 
-	now = wall_take(shard, 1, &changes);
+	now = twheel_wall_expire(shard, 1);
 	timer = fifo_first(&wall->taken);
 	if (!timer)
 		return NULL;
@@ -260,7 +251,7 @@ struct twheel_node *twheel_wall_pop(struct twheel_shard *shard)
 	/* The timer may be armed again while its callback runs. */
 	wall->cancelled = part->cancelled;
 	late = now - min(now, timer->node.expires);
-	if (!part->past && part->changes == changes)
+	if (!part->past && part->changes == wall->changes)
 		twheel_shard_count_late(shard, 1, late, twheel_tick_floor(shard, late));
 	return &timer->node;
 }

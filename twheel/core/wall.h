@@ -25,6 +25,7 @@ struct twheel_fifo {
  * @taken: timers that the alarm or the reaper has taken, and those whose deadlines had passed when
  *	they were added
  * @on_set: the timers of @tree that a change of the clock cancels
+ * @changes: number of changes of the clock when it was last read to take timers
  * @watching: the shard is among the watchers of its owner
  * @cancelled: a change of the clock cancelled the timer whose callback is running
  *
@@ -35,6 +36,7 @@ struct twheel_wall {
 	struct rb_root_cached	tree;
 	struct twheel_fifo	taken;
 	struct twheel_fifo	on_set;
+	u32			changes;
 	bool			watching;
 	bool			cancelled;
 };
@@ -48,7 +50,7 @@ static inline struct twheel_wall_timer *twheel_wall_timer(struct twheel_timer *t
 u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer);
 void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer);
 bool twheel_wall_was_set(struct twheel_timer *timer);
-u64 twheel_wall_expire(struct twheel_shard *shard);
+u64 twheel_wall_expire(struct twheel_shard *shard, unsigned int budget);
 struct twheel_node *twheel_wall_pop(struct twheel_shard *shard);
 void twheel_wall_unwatch(struct twheel_shard *shard);
 u64 twheel_wall_first(const struct twheel_wall *wall);

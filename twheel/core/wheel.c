@@ -192,10 +192,8 @@ static noinline struct twheel_slot find_by_divisions(struct twheel_wheel *wheel,
 	/* On level 0 the next node goes to the first list, see queue_place(). */
 	if (!level)
 		slot.bucket->added = 0;
-	if (far) {
-		slot.bucket->mixed = true;
-		wheel->lacks_level = true;
-	}
+	slot.bucket->mixed |= far;
+	wheel->lacks_level |= far;
 	return slot;
 }
 

@@ -90,6 +90,12 @@ static inline u64 twheel_wheel_tick(const struct twheel_wheel *wheel, u64 ns)
 	return div64_u64(ns, wheel->tick_ns);
 }
 
+/* Whether the levels surely suffice for a tick. Without the lock, a hint: the wheel may advance. */
+static __always_inline bool twheel_wheel_is_near(const struct twheel_wheel *wheel, u64 tick)
+{
+	return tick - wheel->now < wheel->reach;
+}
+
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires);
 struct twheel_bucket *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp);
 bool twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_bucket *level);

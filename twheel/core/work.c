@@ -13,7 +13,7 @@
 static_assert(offsetof(struct twheel_work, timer) - offsetof(struct twheel_work, part) ==
 	      offsetof(struct twheel_wall_timer, timer));
 
-void twheel_work_fire(struct twheel_timer *timer)
+static void work_fire(struct twheel_timer *timer)
 {
 	struct twheel_work *work = container_of(timer, struct twheel_work, timer);
 
@@ -24,7 +24,7 @@ void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
 			struct workqueue_struct *wq)
 {
 	twheel_wall_timer_init(container_of(&work->timer, struct twheel_wall_timer, timer), wheel,
-			       twheel_work_fire, 0);
+			       work_fire, 0);
 	work->wq = wq;
 	work->blocked = 0;
 }
@@ -90,7 +90,7 @@ int twheel_work_cancel_sync(struct twheel_work *work)
 	/* It cannot be queued any more. */
 	if (cancel_work_sync(&work->work))
 		err = 0;
-	twheel_timer_unblock(&work->timer, &work->blocked, twheel_work_fire);
+	twheel_timer_unblock(&work->timer, &work->blocked, work_fire);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_work_cancel_sync);

@@ -294,8 +294,9 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	WRITE_ONCE(op->timer.shard_flags,
 		   (unsigned long)shard | (args->flags & TWHEEL_OP_CANCEL_ON_SET));
 	at.tick = twheel_shard_tick(shard, at.expires);
-	/* Without the lock, a wrong answer costs time, or a move of the timer. */
-	if (unlikely(!data_race(twheel_shard_is_near(shard, at.tick)) || args->slack_ns))
+	if (unlikely(twheel_shard_is_wall(shard) || args->slack_ns ||
+		     /* Without the lock, a wrong answer costs time, or a move of the timer. */
+		     !data_race(twheel_wheel_is_near(&shard->queue.wheel, at.tick))))
 		at = twheel_timer_prepare(shard, at.expires, args->slack_ns);
 	if (unlikely(args->condition == TWHEEL_COND_PREDICATE))
 		ret = op_add_predicate(op, shard, args);
