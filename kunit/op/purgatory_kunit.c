@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for purgatories: limits and drain.
+ * KUnit tests for purgatories: limits, drain, and the completion of all operations.
  */
 #include <linux/time64.h>
 
@@ -61,16 +61,11 @@ static struct probe_keys *key_beside(struct kunit *test, const struct probe_keys
 				     bool before)
 {
 	struct probe_keys *keys;
-	u32 hash, differ;
 	u64 number = 2;
 
 	do {
 		keys = probe_keys_new(test, number++, 1);
-		hash = hash_of(keys);
-		/* The order of the reversed bits of the hashes */
-		differ = hash ^ hash_of(other);
-		differ &= -differ;
-	} while (!differ || !(hash & differ) != before);
+	} while (hash_of(keys) == hash_of(other) || (hash_of(keys) < hash_of(other)) != before);
 	return keys;
 }
 
@@ -85,13 +80,15 @@ static void change_keys(struct probe *probe)
 }
 
 /*
- * An operation is where the walk of a drain has yet to come, and then where it has been: it gets
- * another key, or has no key any more.
+ * An operation is where the walk of a drain, or of a call that completes all, has yet to come, and
+ * then where it has been: it gets another key, or has no key any more.
  */
-static void expect_drained(struct kunit *test, bool gains)
+static void expect_all_ended(struct kunit *test, bool gains, bool drain)
 {
+	enum twheel_reason reason = drain ? TWHEEL_REASON_CANCELLED : TWHEEL_REASON_COMPLETED;
 	struct probe_keys *keys = probe_keys_new(test, 1, 1);
 	struct probe *first = probe_new(test);
+	u64 value = drain ? 0 : 7;
 
 	changed = probe_new_predicate(test);
 	gained = gains ? key_beside(test, keys, true) : NULL;
@@ -99,19 +96,32 @@ static void expect_drained(struct kunit *test, bool gains)
 	first->on_ended = change_keys;
 	KUNIT_EXPECT_EQ(test, probe_add(first, NSEC_PER_SEC, TWHEEL_COND_ANY, 0, keys), 0);
 	KUNIT_EXPECT_EQ(test, probe_add_predicate(changed, NSEC_PER_SEC, lost), 0);
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), 2);
-	expect_ended(test, first, TWHEEL_REASON_CANCELLED, 0);
-	expect_ended(test, changed, TWHEEL_REASON_CANCELLED, 0);
+	if (drain)
+		KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), 2);
+	else
+		KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, value, 0), 2);
+	expect_ended(test, first, reason, value);
+	expect_ended(test, changed, reason, value);
 }
 
 static void drain_finds_operation_whose_key_changes(struct kunit *test)
 {
-	expect_drained(test, true);
+	expect_all_ended(test, true, true);
 }
 
 static void drain_finds_operation_that_loses_its_key(struct kunit *test)
 {
-	expect_drained(test, false);
+	expect_all_ended(test, false, true);
+}
+
+static void complete_all_finds_operation_whose_key_changes(struct kunit *test)
+{
+	expect_all_ended(test, true, false);
+}
+
+static void complete_all_finds_operation_that_loses_its_key(struct kunit *test)
+{
+	expect_all_ended(test, false, false);
 }
 
 static struct kunit_case purgatory_cases[] = {
@@ -120,6 +130,8 @@ static struct kunit_case purgatory_cases[] = {
 	KUNIT_CASE(drain_waits_for_callbacks),
 	KUNIT_CASE(drain_finds_operation_whose_key_changes),
 	KUNIT_CASE(drain_finds_operation_that_loses_its_key),
+	KUNIT_CASE(complete_all_finds_operation_whose_key_changes),
+	KUNIT_CASE(complete_all_finds_operation_that_loses_its_key),
 	{}
 };
 

@@ -20,6 +20,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
+#include <linux/wait.h>
 
 #include "op.h"
 
@@ -337,9 +338,9 @@ int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *prog
 EXPORT_SYMBOL_GPL(twheel_op_get_progress);
 
 /*
- * End every pending operation; operations that are added meanwhile may be ended or not.
- * @flags are TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. Return: number of operations that this
- * call ended.
+ * End every pending operation. Those that are added meanwhile may be ended or not, and those whose
+ * keys change meanwhile may be missed. @flags are TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. Return:
+ * number of operations that this call ended.
  */
 u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
 			     int error, u64 value, unsigned int flags)
@@ -361,6 +362,82 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
 	return nr;
 }
 
+/*
+ * While an operation watches a further key, and stops watching another one, it may be in front of
+ * the walk of twheel_complete_all() first and then behind it. So during such a call a change of the
+ * keys ends the operation instead. purgatory->lock protects all of this:
+ *
+ *	CPU that changes the keys	CPU that completes all
+ *	-------------------------	----------------------
+ *	not ending: count in ->changing	set ->ending, wait until ->changing is 0
+ *	change				walk
+ *
+ *	ending: count in ->busy		clear ->ending, wait until ->busy is 0
+ *	end the operation
+ */
+struct twheel_ending {
+	int	error;
+	u64	value;
+	u32	nr;		/* operations ended by other calls */
+	u32	busy;		/* calls that do so */
+};
+
+/*
+ * Begin to change the keys of an operation, until twheel_op_keys_changed(). The purgatory stays.
+ * Return: 0, or -EALREADY if the operation has ended.
+ */
+int twheel_op_change_keys(struct twheel_op *op)
+{
+	struct twheel_purgatory *purgatory = op->purgatory;
+	struct twheel_ending *ending;
+	bool ended;
+
+	spin_lock_irq(&purgatory->lock);
+	ending = purgatory->ending;
+	if (unlikely(ending))
+		ending->busy++;
+	else
+		purgatory->changing++;
+	spin_unlock_irq(&purgatory->lock);
+	if (likely(!ending))
+		return 0;
+	ended = !twheel_op_end(op, TWHEEL_REASON_COMPLETED, ending->error, ending->value);
+	spin_lock_irq(&purgatory->lock);
+	ending->nr += ended;
+	if (!--ending->busy && purgatory->ending != ending)
+		wake_up_all(&purgatory->drain);
+	spin_unlock_irq(&purgatory->lock);
+	return -EALREADY;
+}
+
+/* After a change of keys. */
+void twheel_op_keys_changed(struct twheel_purgatory *purgatory)
+{
+	spin_lock_irq(&purgatory->lock);
+	if (!--purgatory->changing && purgatory->ending)
+		wake_up_all(&purgatory->drain);
+	spin_unlock_irq(&purgatory->lock);
+}
+
+/* Become the call that completes all, after the previous one. */
+static void ending_begin(struct twheel_purgatory *purgatory, struct twheel_ending *ending)
+{
+	spin_lock_irq(&purgatory->lock);
+	wait_event_lock_irq(purgatory->drain, !purgatory->ending, purgatory->lock);
+	purgatory->ending = ending;
+	wait_event_lock_irq(purgatory->drain, !purgatory->changing, purgatory->lock);
+	spin_unlock_irq(&purgatory->lock);
+}
+
+static void ending_end(struct twheel_purgatory *purgatory, const struct twheel_ending *ending)
+{
+	spin_lock_irq(&purgatory->lock);
+	purgatory->ending = NULL;
+	wake_up_all(&purgatory->drain);
+	wait_event_lock_irq(purgatory->drain, !ending->busy, purgatory->lock);
+	spin_unlock_irq(&purgatory->lock);
+}
+
 /**
  * twheel_complete_all - complete every pending operation
  * @purgatory: the purgatory
@@ -368,24 +445,28 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
  * @value: value for the results; ignored with an error
  * @flags: TWHEEL_KILLABLE or 0
  *
- * Operations that are added meanwhile may be completed or not.
+ * Operations that are added meanwhile may be completed or not. If another call changes the keys of
+ * an operation meanwhile, it completes this on behalf of the present call, for which it counts.
  *
- * Bug: an operation that watches a further key, and then stops watching another one, both during
- * this call, may stay pending.
- *
- * Context: process; may sleep.
+ * Context: process; may sleep. Not from a predicate or a callback of the purgatory, since it would
+ * wait for itself.
  * Return: number of operations that this call completed.
  */
 u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value,
 			unsigned int flags)
 {
+	struct twheel_ending ending;
 	u32 nr;
 
+	might_sleep();
 	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
 		error = -EINVAL;
-	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_COMPLETED, error,
-				      error ? 0 : value, flags);
+	ending = (struct twheel_ending){ .error = error, .value = error ? 0 : value };
+	ending_begin(purgatory, &ending);
+	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_COMPLETED, error, ending.value,
+				      flags);
+	ending_end(purgatory, &ending);
 	twheel_keys_shrink(&purgatory->keys);
-	return nr;
+	return nr + ending.nr;
 }
 EXPORT_SYMBOL_GPL(twheel_complete_all);

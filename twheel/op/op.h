@@ -132,6 +132,10 @@ void twheel_watches_init_rest(struct twheel_op *op, const struct twheel_keys *ke
 			      u32 nr);
 int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged);
 
+/* iter.c */
+int twheel_op_change_keys(struct twheel_op *op);
+void twheel_op_keys_changed(struct twheel_purgatory *purgatory);
+
 /* op_deadline.c */
 void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns);
 

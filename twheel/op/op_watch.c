@@ -23,7 +23,7 @@
  * The walk of a drain may pass the bucket or the cell before the operation is linked there, and
  * reach the old place when it is unlinked: it finds neither. So the caller that links it looks
  * afterwards, with the lock of the bucket or the cell held, whether the purgatory is closed: then
- * the drain walks once more.
+ * the drain walks once more. For twheel_complete_all() see iter.c.
  */
 #include <linux/bitops.h>
 #include <linux/bits.h>
@@ -199,12 +199,8 @@ static void op_unlock_listed(struct twheel_shard *shard, struct twheel_cell *cel
 	twheel_irqs_enable();
 }
 
-/*
- * Attach watches with their keys and hashes set, and link them. @charged: they have been charged.
- * The caller has a reference, and prevents the end of the purgatory. Return: the number of keys
- * that were not watched, or an error.
- */
-int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
+/* twheel_op_attach() after twheel_op_change_keys(). */
+static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
 	bool closed = false;
@@ -251,6 +247,22 @@ int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 	if (unlikely(closed))
 		twheel_purgatory_missed(purgatory);
 	return new;
+}
+
+/*
+ * Attach watches with their keys and hashes set, and link them. @charged: they have been charged.
+ * The caller has a reference, and prevents the end of the purgatory. Return: the number of keys
+ * that were not watched, or an error.
+ */
+int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
+{
+	int ret = twheel_op_change_keys(op);
+
+	if (ret)
+		return ret;
+	ret = op_attach(op, watches, nr, charged);
+	twheel_op_keys_changed(op->purgatory);
+	return ret;
 }
 
 static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
@@ -332,7 +344,7 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
  * * %-EINVAL   - the operation has no condition; no key, or more than TWHEEL_MAX_KEYS in all;
  *   two equal keys in @specs; a need where signals are not counted, or above TWHEEL_MAX_NEED
  * * %-ENOENT   - it was not added
- * * %-EALREADY - it has ended
+ * * %-EALREADY - it has ended, perhaps by this call on behalf of twheel_complete_all()
  * * %-ENOSPC   - the limit on watches of the purgatory is reached
  * * %-ENOMEM   - as for twheel_op_add()
  */
@@ -420,11 +432,15 @@ static void op_list(struct twheel_op *op)
 static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
-	struct twheel_key_at at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
-	struct twheel_shard *shard = twheel_op_lock(op);
 	struct twheel_watch *watch = ERR_PTR(-EALREADY);
 	bool claimed = false, list = false;
+	struct twheel_shard *shard;
+	struct twheel_key_at at;
 
+	if (twheel_op_change_keys(op))
+		return watch;
+	at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
+	shard = twheel_op_lock(op);
 	if (shard) {
 		watch = op_detach(op, &at, key);
 		list = !IS_ERR(watch) && !op->nr_watches;
@@ -433,14 +449,15 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
 		twheel_op_unlock(shard);
 	}
 	twheel_key_unlock_irqs_off(&at);
-	if (claimed) {
+	if (claimed)
 		twheel_op_complete_claimed(op, 0);
-		twheel_op_callback(op);
-		return watch;
-	}
-	twheel_irqs_enable();
-	if (list)
+	else
+		twheel_irqs_enable();
+	if (list && !claimed)
 		op_list(op);
+	twheel_op_keys_changed(op->purgatory);
+	if (claimed)
+		twheel_op_callback(op);
 	return watch;
 }
 
@@ -459,7 +476,7 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
  * * %-ESRCH    - it does not watch the key, or the call that adds the key has not returned
  * * %-EINVAL   - its condition could never hold without the key, or it has none
  * * %-ENOENT   - it was not added
- * * %-EALREADY - it has ended
+ * * %-EALREADY - it has ended, perhaps by this call on behalf of twheel_complete_all()
  */
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {

@@ -48,6 +48,8 @@ struct twheel_cell {
 	struct list_head	iters;
 } ____cacheline_aligned_in_smp;
 
+struct twheel_ending;
+
 /**
  * struct twheel_purgatory - a set of pending operations
  * @wheel: default wheel of the operations; immutable
@@ -60,14 +62,16 @@ struct twheel_cell {
  * @listed: entry in twheel_purgatories; protected by twheel_purgatories_lock
  * @serial: serial number, in order of creation; immutable
  * @map: for lockdep; held during callbacks and acquired by drain
- * @lock: protects the members up to @deferred; innermost
+ * @lock: protects the members up to @deferred, and those from @missed to @ending; innermost
  * @quota: units that neither cells nor operations have; negative after overdrafts
  * @holds: units taken by other users than operations
  * @shut: all cells are shut
  * @deferred: the operations with deferred callbacks
  * @deferred_timer: runs these callbacks on the reaper
  * @missed: the walk of the drain may have missed an operation
- * @drain: woken when all units are back, and for @missed
+ * @changing: calls that change the keys of an operation
+ * @ending: the call of twheel_complete_all() that is under way, or NULL
+ * @drain: woken when all units are back, and for @missed, @changing and @ending
  * @watch_count: number of watches, counted only with @max_watches
  * @rejected: number of calls refused by a limit
  * @rcu: frees it
@@ -91,6 +95,8 @@ struct twheel_purgatory {
 	struct list_head	deferred;
 	struct twheel_timer	deferred_timer;
 	bool			missed;
+	unsigned int		changing;
+	struct twheel_ending	*ending;
 	wait_queue_head_t	drain;
 	atomic_t		watch_count;
 	atomic64_t		rejected;
