@@ -5,7 +5,7 @@
  * predicate or to cancel; the predicate may hold, or complete the operation itself before it
  * returns; the deadline may pass, or there is none; a thread cancels the operation and waits
  * (twheel_op_cancel_sync() and op_wait() in op.c); and the purgatory is drained
- * (twheel_purgatory_drain() in purgatory.c) and then freed.
+ * (twheel_purgatory_drain() in purgatory.c, twheel_purgatory_end_all() in iter.c) and then freed.
  *
  * Holds: exactly_once one_at_a_time unlinked_first waits no_use_after_free
  * Holds: nothing_left ends halts
@@ -34,8 +34,10 @@
  *		an operation returns its unit before its callback
  *	DRAIN_WITHOUT_REFERENCE	no_use_after_free
  *		the drain cancels an operation that it has found without a reference
- *	LINK_UNSEEN		ends
- *		a drain does not walk again after a link in a bucket that it has passed
+ *	WALK_DURING_CHANGE	ends
+ *		the walk of a drain begins while another call changes the keys
+ *	CHANGE_DURING_WALK	ends
+ *		a call changes the keys during the walk of a drain
  *	LINK_UNCHECKED		unlinked_first
  *		a watch is linked although the operation has ended
  *	WALK_WITHOUT_PURGATORY	no_use_after_free
@@ -53,6 +55,8 @@
 #include "op.pmh"
 
 byte busy;
+/* A drain ends all operations; the adder changes the keys. */
+bool ending, changing;
 /* The purgatory is not destroyed during an add. */
 bool adding = true;
 
@@ -79,10 +83,25 @@ proctype adder()
 		fi
 	}
 	serve();
-	attach_watches(0, KEYS);
+	/* twheel_op_change_keys() */
+	atomic {
+		mine = true;
+		if
+#ifndef CHANGE_DURING_WALK
+		:: ending -> mine = false
+#endif
+		:: else -> changing = true
+		fi
+	}
 	if
-	:: mine -> link_watches(0, KEYS)
-	:: else
+	:: mine ->
+		attach_watches(0, KEYS);
+		if
+		:: mine -> link_watches(0, KEYS)
+		:: else
+		fi;
+		changing = false
+	:: else -> end_op()
 	fi;
 	atomic { arm() }
 	try_complete();
@@ -220,14 +239,14 @@ inline drain_visit(there)
 inline drain()
 {
 	atomic { closed = true }
-	do
-	:: drain_visit(listed);
-	   drain_visit((linked[0] && timer_pending));
-	   if
-	   :: units == 0 -> break
-	   :: atomic { missed -> missed = false }
-	   fi
-	od
+	atomic { ending = true }
+#ifndef WALK_DURING_CHANGE
+	!changing;
+#endif
+	drain_visit(listed);
+	drain_visit((linked[0] && timer_pending));
+	atomic { ending = false }
+	units == 0
 }
 
 init {

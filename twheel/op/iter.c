@@ -338,37 +338,14 @@ int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *prog
 EXPORT_SYMBOL_GPL(twheel_op_get_progress);
 
 /*
- * End every pending operation. Those that are added meanwhile may be ended or not, and those whose
- * keys change meanwhile may be missed. @flags are TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. Return:
- * number of operations that this call ended.
- */
-u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
-			     int error, u64 value, unsigned int flags)
-{
-	struct twheel_op_iter iter;
-	struct twheel_op *op;
-	u32 nr = 0;
-
-	might_sleep();
-	twheel_op_iter_start(&iter, purgatory);
-	iter.all = true;
-	iter.may_sleep = true;
-	while ((op = twheel_op_iter_next(&iter))) {
-		if (flags & TWHEEL_KILLABLE && fatal_signal_pending(current))
-			break;
-		nr += !twheel_op_end(op, reason, error, value);
-	}
-	twheel_op_iter_end(&iter);
-	return nr;
-}
-
-/*
- * While an operation watches a further key, and stops watching another one, it may be in front of
- * the walk of twheel_complete_all() first and then behind it. So during such a call a change of the
- * keys ends the operation instead. purgatory->lock protects all of this:
+ * The end of all operations
  *
- *	CPU that changes the keys	CPU that completes all
- *	-------------------------	----------------------
+ * A walk that ends them would miss one that is behind it first and then, as its keys change, in
+ * front of it. So a change of the keys of an operation ends this instead. purgatory->lock protects
+ * all of it:
+ *
+ *	CPU that changes the keys	CPU that ends all
+ *	-------------------------	-----------------
  *	not ending: count in ->changing	set ->ending, wait until ->changing is 0
  *	change				walk
  *
@@ -376,10 +353,11 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
  *	end the operation
  */
 struct twheel_ending {
-	int	error;
-	u64	value;
-	u32	nr;		/* operations ended by other calls */
-	u32	busy;		/* calls that do so */
+	enum twheel_reason	reason;
+	int			error;
+	u64			value;
+	u32			nr;		/* operations ended by other calls */
+	u32			busy;		/* calls that do so */
 };
 
 /*
@@ -401,7 +379,7 @@ int twheel_op_change_keys(struct twheel_op *op)
 	spin_unlock_irq(&purgatory->lock);
 	if (likely(!ending))
 		return 0;
-	ended = !twheel_op_end(op, TWHEEL_REASON_COMPLETED, ending->error, ending->value);
+	ended = !twheel_op_end(op, ending->reason, ending->error, ending->value);
 	spin_lock_irq(&purgatory->lock);
 	ending->nr += ended;
 	if (!--ending->busy && purgatory->ending != ending)
@@ -419,7 +397,7 @@ void twheel_op_keys_changed(struct twheel_purgatory *purgatory)
 	spin_unlock_irq(&purgatory->lock);
 }
 
-/* Become the call that completes all, after the previous one. */
+/* Become the call that ends all, after the previous one. */
 static void ending_begin(struct twheel_purgatory *purgatory, struct twheel_ending *ending)
 {
 	spin_lock_irq(&purgatory->lock);
@@ -436,6 +414,33 @@ static void ending_end(struct twheel_purgatory *purgatory, const struct twheel_e
 	wake_up_all(&purgatory->drain);
 	wait_event_lock_irq(purgatory->drain, !ending->busy, purgatory->lock);
 	spin_unlock_irq(&purgatory->lock);
+}
+
+/*
+ * End every pending operation. Those that are added meanwhile may be ended or not. @flags are
+ * TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. Return: number of operations that were ended.
+ */
+u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
+			     int error, u64 value, unsigned int flags)
+{
+	struct twheel_ending ending = { .reason = reason, .error = error, .value = value };
+	struct twheel_op_iter iter;
+	struct twheel_op *op;
+	u32 nr = 0;
+
+	might_sleep();
+	ending_begin(purgatory, &ending);
+	twheel_op_iter_start(&iter, purgatory);
+	iter.all = true;
+	iter.may_sleep = true;
+	while ((op = twheel_op_iter_next(&iter))) {
+		if (flags & TWHEEL_KILLABLE && fatal_signal_pending(current))
+			break;
+		nr += !twheel_op_end(op, reason, error, value);
+	}
+	twheel_op_iter_end(&iter);
+	ending_end(purgatory, &ending);
+	return nr + ending.nr;
 }
 
 /**
@@ -455,18 +460,13 @@ static void ending_end(struct twheel_purgatory *purgatory, const struct twheel_e
 u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value,
 			unsigned int flags)
 {
-	struct twheel_ending ending;
 	u32 nr;
 
-	might_sleep();
 	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
 		error = -EINVAL;
-	ending = (struct twheel_ending){ .error = error, .value = error ? 0 : value };
-	ending_begin(purgatory, &ending);
-	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_COMPLETED, error, ending.value,
-				      flags);
-	ending_end(purgatory, &ending);
+	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_COMPLETED, error,
+				      error ? 0 : value, flags);
 	twheel_keys_shrink(&purgatory->keys);
-	return nr + ending.nr;
+	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_complete_all);

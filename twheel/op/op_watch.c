@@ -19,11 +19,6 @@
  *
  * An operation with a predicate may have no watch. It is on the list of a cell until its first one
  * is attached, and again when its last one has been detached.
- *
- * The walk of a drain may pass the bucket or the cell before the operation is linked there, and
- * reach the old place when it is unlinked: it finds neither. So the caller that links it looks
- * afterwards, with the lock of the bucket or the cell held, whether the purgatory is closed: then
- * the drain walks once more. For twheel_complete_all() see iter.c.
  */
 #include <linux/bitops.h>
 #include <linux/bits.h>
@@ -203,7 +198,6 @@ static void op_unlock_listed(struct twheel_shard *shard, struct twheel_cell *cel
 static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
-	bool closed = false;
 	struct watch_index index = {};
 	struct twheel_shard *shard;
 	struct twheel_cell *cell;
@@ -238,14 +232,10 @@ static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 
 	for (i = 0; i < new; i++) {
 		at = twheel_key_lock(&purgatory->keys, watches[i].hash);
-		if (twheel_op_state(op) == OP_PENDING) {
+		if (twheel_op_state(op) == OP_PENDING)
 			twheel_key_link(&at, &watches[i]);
-			closed |= READ_ONCE(purgatory->closed);
-		}
 		twheel_key_unlock(&at);
 	}
-	if (unlikely(closed))
-		twheel_purgatory_missed(purgatory);
 	return new;
 }
 
@@ -344,7 +334,7 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
  * * %-EINVAL   - the operation has no condition; no key, or more than TWHEEL_MAX_KEYS in all;
  *   two equal keys in @specs; a need where signals are not counted, or above TWHEEL_MAX_NEED
  * * %-ENOENT   - it was not added
- * * %-EALREADY - it has ended, perhaps by this call on behalf of twheel_complete_all()
+ * * %-EALREADY - it has ended, perhaps by this call, on behalf of one that ends all
  * * %-ENOSPC   - the limit on watches of the purgatory is reached
  * * %-ENOMEM   - as for twheel_op_add()
  */
@@ -417,16 +407,12 @@ static void op_list(struct twheel_op *op)
 {
 	struct twheel_cell *cell;
 	struct twheel_shard *shard = op_lock_listed(op, &cell);
-	bool closed;
 
 	if (IS_ERR(shard))
 		return;
 	if (cell && list_empty(&op->listed))
 		list_add_tail(&op->listed, &cell->ops);
-	closed = READ_ONCE(op->purgatory->closed);
 	op_unlock_listed(shard, cell);
-	if (unlikely(closed))
-		twheel_purgatory_missed(op->purgatory);
 }
 
 static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel_key *key)
@@ -476,7 +462,7 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
  * * %-ESRCH    - it does not watch the key, or the call that adds the key has not returned
  * * %-EINVAL   - its condition could never hold without the key, or it has none
  * * %-ENOENT   - it was not added
- * * %-EALREADY - it has ended, perhaps by this call on behalf of twheel_complete_all()
+ * * %-EALREADY - it has ended, perhaps by this call, on behalf of one that ends all
  */
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {

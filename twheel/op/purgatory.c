@@ -306,18 +306,6 @@ noinline void twheel_purgatory_uncharge_slow(struct twheel_purgatory *purgatory)
 }
 
 /*
- * The keys of an operation have changed while the purgatory is drained. The caller holds it, or is
- * an add.
- */
-void twheel_purgatory_missed(struct twheel_purgatory *purgatory)
-{
-	spin_lock_irq(&purgatory->lock);
-	WRITE_ONCE(purgatory->missed, true);
-	wake_up_all(&purgatory->drain);
-	spin_unlock_irq(&purgatory->lock);
-}
-
-/*
  * Keep the purgatory until twheel_purgatory_release(). The caller prevents its end, for instance
  * since an operation is pending and locked, or linked and its bucket locked.
  */
@@ -380,29 +368,18 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
-	bool drained;
-	u32 nr = 0;
+	u32 nr;
 
 	if (waits_for_itself(purgatory))
 		return 0;
 	might_sleep();
 	lockdep_wait(purgatory);
 	purgatory_close(purgatory);
-	/*
-	 * Adds are refused, so one pass is enough, unless the keys of an operation change
-	 * meanwhile.
-	 */
-	do {
-		nr += twheel_purgatory_end_all(purgatory, TWHEEL_REASON_CANCELLED, 0, 0,
-					       TWHEEL_MAY_SLEEP);
-		wait_event(purgatory->drain,
-			   purgatory_is_drained(purgatory) || READ_ONCE(purgatory->missed));
-		/* With the lock: the CPU that woke the caller has dropped it. */
-		spin_lock_irq(&purgatory->lock);
-		drained = purgatory_is_drained(purgatory);
-		purgatory->missed = false;
-		spin_unlock_irq(&purgatory->lock);
-	} while (!drained);
+	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
+	/* With the lock: the CPU that woke the caller has dropped it. */
+	spin_lock_irq(&purgatory->lock);
+	wait_event_lock_irq(purgatory->drain, purgatory_is_drained(purgatory), purgatory->lock);
+	spin_unlock_irq(&purgatory->lock);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_drain);

@@ -62,16 +62,15 @@ struct twheel_ending;
  * @listed: entry in twheel_purgatories; protected by twheel_purgatories_lock
  * @serial: serial number, in order of creation; immutable
  * @map: for lockdep; held during callbacks and acquired by drain
- * @lock: protects the members up to @deferred, and those from @missed to @ending; innermost
+ * @lock: protects the members up to @deferred, @changing and @ending; innermost
  * @quota: units that neither cells nor operations have; negative after overdrafts
  * @holds: units taken by other users than operations
  * @shut: all cells are shut
  * @deferred: the operations with deferred callbacks
  * @deferred_timer: runs these callbacks on the reaper
- * @missed: the walk of the drain may have missed an operation
  * @changing: calls that change the keys of an operation
- * @ending: the call of twheel_complete_all() that is under way, or NULL
- * @drain: woken when all units are back, and for @missed, @changing and @ending
+ * @ending: the call that ends all operations, or NULL
+ * @drain: woken when all units are back, and for @changing and @ending
  * @watch_count: number of watches, counted only with @max_watches
  * @rejected: number of calls refused by a limit
  * @rcu: frees it
@@ -94,7 +93,6 @@ struct twheel_purgatory {
 	bool			shut;
 	struct list_head	deferred;
 	struct twheel_timer	deferred_timer;
-	bool			missed;
 	unsigned int		changing;
 	struct twheel_ending	*ending;
 	wait_queue_head_t	drain;
@@ -159,7 +157,6 @@ static __always_inline void twheel_purgatory_uncharge(struct twheel_purgatory *p
 	} while (unlikely(!atomic_try_cmpxchg(cell, &quota, quota + 1)));
 }
 
-void twheel_purgatory_missed(struct twheel_purgatory *purgatory);
 void twheel_purgatory_hold(struct twheel_purgatory *purgatory);
 bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory);
 void twheel_purgatory_release(struct twheel_purgatory *purgatory);
