@@ -692,6 +692,16 @@ struct twheel_purgatory_stats {
 	u64	rejected;
 };
 
+/*
+ * A position among the watches of a key, which lasts while their bucket is not locked, private: two
+ * watches without an operation. See twheel/op/signal.c.
+ */
+struct twheel_marks {
+	struct twheel_watch	cursor;		/* before the next watch to visit */
+	struct twheel_watch	end;		/* behind the last one */
+	bool			linked;
+};
+
 /**
  * struct twheel_op_iter - an iterator over the pending operations of a purgatory
  *
@@ -709,10 +719,8 @@ struct twheel_op_iter {
 	/* The table of keys */
 	u32				hash;
 	struct twheel_key		key;
-	struct twheel_watch		cursor;
-	struct twheel_watch		end;
+	struct twheel_marks		marks;
 	bool				has_key;
-	bool				marked;
 	bool				at_end;
 	bool				all;
 	bool				may_sleep;

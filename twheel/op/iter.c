@@ -117,31 +117,15 @@ static bool iter_visit(const struct twheel_op_iter *iter, const struct twheel_wa
 static struct twheel_op *iter_next_watch(struct twheel_op_iter *iter,
 					 const struct twheel_key_at *at)
 {
-	struct twheel_watch *watch = iter->cursor.key_next;
+	struct twheel_watch *watch = iter->marks.cursor.key_next;
 	unsigned int budget = ITER_CHUNK;
 	struct twheel_op *op = NULL;
 
-	for (; watch != &iter->end && !op && budget; watch = watch->key_next, budget--)
+	for (; watch != &iter->marks.end && !op && budget; watch = watch->key_next, budget--)
 		if (iter_visit(iter, watch))
 			op = watch->op;
-	twheel_key_unlink(at, &iter->cursor);
-	iter->marked = watch != &iter->end;
-	if (iter->marked)
-		twheel_key_link_before(at, &iter->cursor, watch);
-	else
-		twheel_key_unlink(at, &iter->end);
+	twheel_marks_move(&iter->marks, at, watch);
 	return op;
-}
-
-/* Link the marks around all watches of a key. */
-static void iter_mark(struct twheel_op_iter *iter, const struct twheel_key_at *at,
-		      struct twheel_watch *first)
-{
-	iter->end = (struct twheel_watch){ .key = first->key, .hash = first->hash };
-	iter->cursor = iter->end;
-	twheel_key_link(at, &iter->end);
-	twheel_key_link_before(at, &iter->cursor, first);
-	iter->marked = true;
 }
 
 /* Return: the next operation, with a reference, or NULL after a chunk or a bucket. */
@@ -153,8 +137,8 @@ static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
 	struct twheel_key_at at;
 
 	twheel_irqs_disable();
-	if (iter->marked) {
-		at = twheel_key_lock_irqs_off(keys, iter->cursor.hash);
+	if (iter->marks.linked) {
+		at = twheel_key_lock_irqs_off(keys, iter->marks.cursor.hash);
 		op = iter_next_watch(iter, &at);
 		twheel_key_unlock_irqs_off(&at);
 		twheel_irqs_enable();
@@ -168,7 +152,7 @@ static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
 		iter->key = first->key;
 		iter->has_key = true;
 		if (!twheel_watch_is_only(first))
-			iter_mark(iter, &at, first);
+			twheel_marks_link(&iter->marks, &at, first);
 		else if (iter_visit(iter, first))
 			op = first->op;
 	}
@@ -202,7 +186,7 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 	iter->cell = 0;
 	iter->hash = 0;
 	iter->has_key = false;
-	iter->marked = false;
+	iter->marks.linked = false;
 	iter->at_end = false;
 	iter->all = false;
 	iter->may_sleep = false;
@@ -274,12 +258,10 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 		spin_unlock(&cell->lock);
 		twheel_irqs_enable();
 	}
-	if (iter->marked) {
-		at = twheel_key_lock(keys, iter->cursor.hash);
-		twheel_key_unlink(&at, &iter->cursor);
-		twheel_key_unlink(&at, &iter->end);
+	if (iter->marks.linked) {
+		at = twheel_key_lock(keys, iter->marks.cursor.hash);
+		twheel_marks_move(&iter->marks, &at, NULL);
 		twheel_key_unlock(&at);
-		iter->marked = false;
 	}
 	/* The keys that were removed meanwhile have not made the table shrink. */
 	if (atomic_dec_and_test(&keys->walks))

@@ -281,7 +281,7 @@ static bool watch_is_first(const struct twheel_watch *watch)
 }
 
 /* Insert a watch before another one of its key. */
-void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
+static void key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
 			    struct twheel_watch *next)
 {
 	struct twheel_watch *prev = next->key_prev;
@@ -319,6 +319,29 @@ void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_bucket *
 	watch->key_prev = NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink_slow);
+
+/* Link marks around a watch and those behind it. */
+void twheel_marks_link(struct twheel_marks *marks, const struct twheel_key_at *at,
+		       struct twheel_watch *next)
+{
+	marks->end = (struct twheel_watch){ .key = next->key, .hash = next->hash };
+	marks->cursor = marks->end;
+	marks->linked = true;
+	twheel_key_link(at, &marks->end);
+	key_link_before(at, &marks->cursor, next);
+}
+
+/* Move the cursor in front of another watch, or unlink the marks if @next is the end or NULL. */
+void twheel_marks_move(struct twheel_marks *marks, const struct twheel_key_at *at,
+		       struct twheel_watch *next)
+{
+	twheel_key_unlink(at, &marks->cursor);
+	marks->linked = next && next != &marks->end;
+	if (marks->linked)
+		key_link_before(at, &marks->cursor, next);
+	else
+		twheel_key_unlink(at, &marks->end);
+}
 
 /* Moves */
 

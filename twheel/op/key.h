@@ -216,10 +216,12 @@ struct twheel_watch *twheel_key_following(const struct twheel_key_bucket *bucket
 struct twheel_watch *twheel_key_after(const struct twheel_key_at *at, const struct twheel_key *key);
 void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
 			  struct twheel_watch *watch, struct twheel_watch *first);
-void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
-			    struct twheel_watch *next);
 void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
 			    struct twheel_watch *watch);
+void twheel_marks_link(struct twheel_marks *marks, const struct twheel_key_at *at,
+		       struct twheel_watch *next);
+void twheel_marks_move(struct twheel_marks *marks, const struct twheel_key_at *at,
+		       struct twheel_watch *next);
 
 /*
  * The frequent cases of the following functions are inlined, with the position in registers: a key

@@ -62,10 +62,9 @@ struct signal {
 	/* Operations ended so far */
 	u32			nr_ended;
 
-	/* Position */
-	struct twheel_watch	cursor;
-	struct twheel_watch	end;
-	bool			marked;
+	/* Position; @held: the purgatory is held */
+	struct twheel_marks	marks;
+	bool			held;
 
 	/* Operations of this chunk: claimed ones, as a mask, and ones to check, with a reference */
 	struct twheel_op	*ops[SIGNAL_OPS];
@@ -166,17 +165,6 @@ static u32 signal_end_check(struct twheel_op *op)
 	return completed;
 }
 
-/* Link the marks: the end after all watches, the cursor before the next one to visit. */
-static void signal_mark(struct signal *signal, const struct twheel_key_at *at,
-			const struct twheel_key *key, struct twheel_watch *next)
-{
-	signal->marked = true;
-	signal->end = (struct twheel_watch){ .key = *key, .hash = at->hash };
-	signal->cursor = signal->end;
-	twheel_key_link(at, &signal->end);
-	twheel_key_link_before(at, &signal->cursor, next);
-}
-
 /* Visit a chunk, from @watch to @last. Return: the next watch to visit, NULL after @last. */
 static struct twheel_watch *signal_chunk(struct signal *signal, const struct twheel_key_at *at,
 					 struct twheel_watch *watch,
@@ -212,39 +200,35 @@ static struct twheel_watch *signal_chunk(struct signal *signal, const struct twh
  * is held then.
  */
 static bool signal_first(struct signal *signal, struct twheel_purgatory *purgatory,
-			 const struct twheel_key_at *at, const struct twheel_key *key,
-			 struct twheel_watch *first)
+			 const struct twheel_key_at *at, struct twheel_watch *first)
 {
 	struct twheel_watch *next = signal_chunk(signal, at, first, first->key_prev);
 
 	if (next && hweight_long(signal->claimed) < signal->args->limit) {
 		/* The operations of the linked watches have units of its quota. */
 		twheel_purgatory_hold(purgatory);
-		signal_mark(signal, at, key, next);
+		signal->held = true;
+		twheel_marks_link(&signal->marks, at, next);
 	}
 	twheel_key_unlock(at);
-	return signal->marked;
+	return signal->held;
 }
 
 /* Return: true if there are more chunks. The last one unlinks the marks. */
 static bool signal_next(struct signal *signal, struct twheel_purgatory *purgatory)
 {
 	struct twheel_key_at at = twheel_key_lock(&purgatory->keys,
-						  signal->cursor.hash);
-	struct twheel_watch *next = signal->cursor.key_next;
+						  signal->marks.cursor.hash);
+	struct twheel_watch *next = signal->marks.cursor.key_next;
 	bool stop = signal->nr_ended >= signal->args->limit ||
 		    (signal->args->flags & TWHEEL_KILLABLE && fatal_signal_pending(current));
 
 	signal->nr_ops = 0;
-	if (next == &signal->end || stop)
+	if (next == &signal->marks.end || stop)
 		next = NULL;
 	else
-		next = signal_chunk(signal, &at, next, signal->end.key_prev);
-	twheel_key_unlink(&at, &signal->cursor);
-	if (next)
-		twheel_key_link_before(&at, &signal->cursor, next);
-	else
-		twheel_key_unlink(&at, &signal->end);
+		next = signal_chunk(signal, &at, next, signal->marks.end.key_prev);
+	twheel_marks_move(&signal->marks, &at, next);
 	twheel_key_unlock(&at);
 	return next;
 }
@@ -282,10 +266,10 @@ static void signal_finish(struct signal *signal)
  * Visit several watches of a key, which is locked. Not inlined: it initialises a large structure.
  */
 static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
-				   struct twheel_key_bucket *bucket, struct twheel_key key,
-				   struct twheel_watch *first, enum signal_kind kind,
-				   unsigned int flags, u32 limit, u64 amount, u64 value,
-				   void (*fn)(struct twheel_op *op, void *data), void *data)
+				   struct twheel_key_bucket *bucket, struct twheel_watch *first,
+				   enum signal_kind kind, unsigned int flags, u32 limit, u64 amount,
+				   u64 value, void (*fn)(struct twheel_op *op, void *data),
+				   void *data)
 {
 	const struct signal_args args = {
 		.kind = kind, .flags = flags, .limit = limit, .amount = amount, .value = value,
@@ -299,8 +283,8 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 
 	signal.args = &args;
 	signal.nr_ended = 0;
-	signal.marked = false;
-	more = signal_first(&signal, purgatory, &at, &key, first);
+	signal.held = false;
+	more = signal_first(&signal, purgatory, &at, first);
 	signal_finish(&signal);
 	while (more) {
 		if (args.flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE))
@@ -309,7 +293,7 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 		signal_finish(&signal);
 	}
 	/* Last: another task may destroy the purgatory once it has seen a callback. */
-	if (signal.marked)
+	if (signal.held)
 		twheel_purgatory_release(purgatory);
 	return signal.nr_ended;
 }
@@ -366,7 +350,7 @@ static __always_inline u32 signal_key(struct twheel_purgatory *purgatory,
 		nr = signal_watch(&at, first, args);
 	else
 		/* One by one, so that those of a signal of a single watch stay in registers. */
-		nr = signal_watches(purgatory, at.bucket, copy, first, args->kind, args->flags,
+		nr = signal_watches(purgatory, at.bucket, first, args->kind, args->flags,
 				    args->limit, args->amount, args->value, args->fn, args->data);
 	if (trace_twheel_signal_key_enabled())
 		signal_trace(copy, args->kind, nr);
