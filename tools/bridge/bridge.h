@@ -4,7 +4,7 @@
  *
  * The purgatory has the position of each subject: the sequence number in the stream of its last
  * applied signal. Both die together, so no crash of the bridge separates them. The bridge
- * therefore needs no acknowledgements: a pull consumer without a name starts after the position,
+ * therefore needs no acknowledgements: a consumer without a name starts after the position,
  * and each signal and the step of the position are adjacent commands of a batch (subject.c). A
  * detached operation is the position (position.c). Each subject has a thread; the main thread
  * writes the metrics and waits for SIGTERM.
@@ -35,10 +35,8 @@ struct subject {
 	uint64_t created;		/* time of creation of the stream of the position */
 	unsigned int behind;		/* consecutive answers of a stream that ends before it */
 
-	char consumer[NAME_SIZE];
 	natsSubscription *inbox;	/* of the consumer */
 	uint64_t delivered;		/* signals that the consumer has delivered */
-	unsigned int asked;		/* signals that the consumer may still send */
 	unsigned int batched;		/* signals in the batch */
 
 	_Atomic uint64_t connected, lag, late, applied, skipped, wrong, dropped, consumers,

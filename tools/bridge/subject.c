@@ -2,10 +2,11 @@
 /*
  * The thread of a subject: it takes the signals of a consumer, and applies them.
  *
- * The consumer has no name and no acknowledgements, and one server keeps it. The bridge asks for
- * signals ahead of their arrival. While there are none, the server sends a heartbeat twice a
- * second. A silent consumer has died with its server; a gap in the numbers of its messages is a
- * loss on the way. In both cases a new consumer starts after the position.
+ * The consumer has no name and no acknowledgements, and one server keeps it. The server sends
+ * signals ahead, until the bridge has not answered its last request for flow control. While there
+ * are none, it sends a heartbeat twice a second. A silent consumer has died with its server; a gap
+ * in the numbers of its messages is a loss on the way. In both cases a new consumer starts after
+ * the position.
  *
  * A signal and the step of the position are adjacent commands of a batch. SIGKILL stops a batch
  * between two commands, so at most one signal is applied and not stepped over.
@@ -16,7 +17,6 @@
 #include "bridge.h"
 
 #define MAX_SIGNAL	1024	/* bytes of a message */
-#define AHEAD		1024	/* signals to ask for */
 #define NR_SIGNALS	64	/* in a batch */
 #define SILENCE		2000	/* ms */
 #define RETRY		500	/* ms */
@@ -78,43 +78,32 @@ static void put_signal(struct subject *subject, struct twheel_batch *batch, nats
 	subject->lag = data->NumPending;
 }
 
+/* A heartbeat, or a request for flow control. Return: false if the server ends the consumer. */
+static bool take_status(natsMsg *message)
+{
+	const char *code, *request = natsMsg_GetReply(message);
+
+	if (natsMsgHeader_Get(message, "Status", &code) != NATS_OK || strcmp(code, "100"))
+		return false;
+	/* A heartbeat has a request that was not answered. */
+	if (request || natsMsgHeader_Get(message, "Nats-Consumer-Stalled", &request) == NATS_OK)
+		natsConnection_PublishString(bridge.connection, request, "");
+	return true;
+}
+
 /* Return: false if the consumer has lost a message, or its server ends it. */
 static bool take(struct subject *subject, struct twheel_batch *batch, natsMsg *message)
 {
 	jsMsgMetaData *data;
-	const char *code;
 	bool next;
 
-	if (natsMsg_GetMetaData(&data, message) != NATS_OK) {
-		if (natsMsgHeader_Get(message, "Status", &code) != NATS_OK)
-			return false;
-		/* The server has forgotten the requests. */
-		if (!strcmp(code, "408"))
-			subject->asked = 0;
-		return !strcmp(code, "100") || !strcmp(code, "408");
-	}
+	if (natsMsg_GetMetaData(&data, message) != NATS_OK)
+		return take_status(message);
 	next = data->Sequence.Consumer == ++subject->delivered;
 	if (next)
 		put_signal(subject, batch, message, data);
-	subject->asked -= !!subject->asked;
 	jsMsgMetaData_Destroy(data);
 	return next;
-}
-
-static void ask(struct subject *subject)
-{
-	char next[2 * NAME_SIZE + 32], text[128];
-	unsigned int nr = AHEAD - subject->asked;
-
-	if (nr < AHEAD / 2)
-		return;
-	subject->asked += nr;
-	snprintf(next, sizeof(next), "$JS.API.CONSUMER.MSG.NEXT.%s.%s", bridge.stream,
-		 subject->consumer);
-	snprintf(text, sizeof(text), "{\"batch\":%u,\"expires\":%llu,\"idle_heartbeat\":%llu}", nr,
-		 30 * NSEC_PER_SEC, NSEC_PER_SEC / 2);
-	natsConnection_PublishRequestString(bridge.connection, next,
-					    natsSubscription_GetSubject(subject->inbox), text);
 }
 
 /* Waits for signals and applies them. Return: false if the subject needs a new consumer. */
@@ -123,7 +112,6 @@ static bool apply(struct subject *subject, struct twheel_batch *batch)
 	natsMsg *message;
 	bool good = true;
 
-	ask(subject);
 	/* After SIGCONT the time is over, but messages may wait to be read by the library. */
 	if (natsSubscription_NextMsg(&message, subject->inbox, SILENCE / 2) != NATS_OK &&
 	    natsSubscription_NextMsg(&message, subject->inbox, SILENCE / 2) != NATS_OK)
@@ -174,13 +162,25 @@ static bool check_stream(struct subject *subject, const jsStreamInfo *stream)
 	return true;
 }
 
+/* Subscribes to an inbox of a consumer. */
+static natsStatus subscribe(struct subject *subject)
+{
+	natsInbox *inbox;
+	natsStatus status = natsInbox_Create(&inbox);
+
+	if (status != NATS_OK)
+		return status;
+	status = natsConnection_SubscribeSync(&subject->inbox, bridge.connection, inbox);
+	natsInbox_Destroy(inbox);
+	return status;
+}
+
 /* Return: NULL, or the reason why there is no consumer. */
 static const char *add_consumer(struct subject *subject)
 {
 	jsConsumerConfig config;
 	jsConsumerInfo *info;
 	jsStreamInfo *stream;
-	char inbox[NAME_SIZE + 8];
 	natsStatus status = js_GetStreamInfo(&stream, bridge.js, bridge.stream, NULL, NULL);
 	bool ready;
 
@@ -190,10 +190,15 @@ static const char *add_consumer(struct subject *subject)
 	jsStreamInfo_Destroy(stream);
 	if (!ready)
 		return "the stream ends before the position";
+	status = subscribe(subject);
+	if (status != NATS_OK)
+		return why(status);
 	jsConsumerConfig_Init(&config);
 	config.AckPolicy = js_AckNone;
+	config.DeliverSubject = natsSubscription_GetSubject(subject->inbox);
 	config.FilterSubject = subject->name;
-	config.InactiveThreshold = 10 * NSEC_PER_SEC;
+	config.FlowControl = true;
+	config.Heartbeat = NSEC_PER_SEC / 2;
 	if (subject->position) {
 		config.DeliverPolicy = js_DeliverByStartSequence;
 		config.OptStartSeq = subject->position + 1;
@@ -204,16 +209,12 @@ static const char *add_consumer(struct subject *subject)
 	status = js_AddConsumer(&info, bridge.js, bridge.stream, &config, NULL, NULL);
 	if (status != NATS_OK)
 		return why(status);
-	snprintf(subject->consumer, sizeof(subject->consumer), "%s", info->Name);
-	snprintf(inbox, sizeof(inbox), "_INBOX.%s", info->Name);
 	subject->delivered = 0;
-	subject->asked = 0;
 	subject->lag = info->NumPending;
 	subject->consumers++;
 	subject->connected = 1;
 	jsConsumerInfo_Destroy(info);
-	status = natsConnection_SubscribeSync(&subject->inbox, bridge.connection, inbox);
-	return status == NATS_OK ? NULL : why(status);
+	return NULL;
 }
 
 void *run_subject(void *argument)

@@ -347,8 +347,9 @@ class Secure(Case):
         bridge = self.bridge(self.config_of("bridge"))
         bridge.ready()
         self.config = self.config_of("service")
-        self.publish(signals(10))
-        self.applied(bridge, 10)
+        # Enough for requests for flow control.
+        self.publish(signals(20000))
+        self.applied(bridge, 20000)
 
     def test_a_bridge_or_a_service_cannot_change_the_stream(self):
         self.start_secure()
