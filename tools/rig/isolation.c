@@ -24,6 +24,8 @@
 #define WAKEUP		(10 * NSEC_PER_MSEC)
 /* Time to deadlines that are not reached. */
 #define FAR		(3600 * NSEC_PER_SEC)
+/* Time after which a timer or an event has been lost. */
+#define LOST		(20 * NSEC_PER_SEC)
 /* Minimum duration of the many operations for a meaningful comparison. */
 #define BUSY		(40 * NSEC_PER_MSEC)
 
@@ -82,17 +84,24 @@ static void add(struct file *file, uid_t user, u32 flags, u64 deadline, unsigned
 	rig_uid = NOBODY;
 }
 
+/* Wait for something that is expected since a time. */
+static void wait_since(u64 time)
+{
+	expect(ktime_get_ns() - time < LOST, "a timer or an event is lost");
+	msleep(1);
+}
+
 /* Wait for @nr events and read them. Return: time of the latest one. */
 static u64 last_end(struct file *file, unsigned int nr)
 {
 	static struct twheel_event events[BATCH];
-	u64 last = 0;
+	u64 last = 0, since = ktime_get_ns();
 	ssize_t got, i;
 
 	while (nr) {
 		got = rig_read(file, events, sizeof(events));
 		if (got == -EAGAIN) {
-			msleep(1);
+			wait_since(since);
 			continue;
 		}
 		expect(got > 0, "read failed");
@@ -100,6 +109,7 @@ static u64 last_end(struct file *file, unsigned int nr)
 		for (i = 0; i < got; i++)
 			last = max(last, events[i].time);
 		nr -= got;
+		since = ktime_get_ns();
 	}
 	return last;
 }
@@ -107,7 +117,7 @@ static u64 last_end(struct file *file, unsigned int nr)
 /* Return: true if all operations were added before they were due. */
 static bool run_round(unsigned int nr, u64 lead, struct round *round)
 {
-	u64 due = twheel_now(wheel) + lead;
+	u64 due = twheel_now(wheel) + lead, since = ktime_get_ns();
 	unsigned int i;
 	bool in_time;
 
@@ -120,7 +130,7 @@ static bool run_round(unsigned int nr, u64 lead, struct round *round)
 	expect(!twheel_timer_add(&timer, due + BEHIND), "the timer was not added");
 	in_time = twheel_now(wheel) < due;
 	while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
-		msleep(1);
+		wait_since(since);
 	round->ns[CONSUMER] = ran - (due + BEHIND);
 	round->ns[USER] = last_end(neighbour, 1) - (due + BEHIND);
 	round->ns[TAKEN] = last_end(many, nr) - due;
@@ -130,7 +140,7 @@ static bool run_round(unsigned int nr, u64 lead, struct round *round)
 /* Likewise, with operations and a timer that setting the clock cancels: from that moment on. */
 static bool step_round(unsigned int nr, u64 lead, struct round *round)
 {
-	u64 far = twheel_now(wall) + FAR, set;
+	u64 far = twheel_now(wall) + FAR, set, since = ktime_get_ns();
 	struct timespec64 time;
 
 	__atomic_store_n(&ran, 0, __ATOMIC_RELAXED);
@@ -141,7 +151,7 @@ static bool step_round(unsigned int nr, u64 lead, struct round *round)
 	time = ns_to_timespec64(set);
 	do_settimeofday64(&time);
 	while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
-		msleep(1);
+		wait_since(since);
 	round->ns[CONSUMER] = ran - set;
 	round->ns[USER] = last_end(neighbour, 1) - set;
 	round->ns[TAKEN] = last_end(many, nr) - set;
