@@ -65,6 +65,7 @@ extern struct bridge {
 /* config.c; exits if the configuration is wrong or the servers refuse it */
 void read_config(const char *path);
 void connect_bridge(bool wait);
+const char *violation(void);
 const char *why(natsStatus status);
 
 /* position.c; exits if the purgatory cannot be used */

@@ -86,10 +86,20 @@ void read_config(const char *path)
 		errx(USAGE, "%s: no line 'server' or no line 'stream'", path);
 }
 
+/* A publication without permission gets no answer. Return: the error of its connection, or NULL. */
+const char *violation(void)
+{
+	const char *text;
+	natsStatus status = natsConnection_GetLastError(bridge.connection, &text);
+
+	return status == NATS_NOT_PERMITTED ? text : NULL;
+}
+
 const char *why(natsStatus status)
 {
-	const char *detail = nats_GetLastError(NULL);
+	const char *detail = status == NATS_TIMEOUT ? violation() : NULL;
 
+	detail = detail ?: nats_GetLastError(NULL);
 	return detail && *detail ? detail : natsStatus_GetText(status);
 }
 

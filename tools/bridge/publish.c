@@ -29,7 +29,7 @@ static bool store(const char *subject, const char *text, const char *id)
 		status = js_Publish(&ack, bridge.js, subject, text, strlen(text), &options, NULL);
 		if (status == NATS_OK)
 			break;
-		if (now_ns() - start > PATIENCE)
+		if (violation() || now_ns() - start > PATIENCE)
 			errx(FAILED, "signal %s was not stored: %s", id, why(status));
 		nats_Sleep(TRY / 10);
 	}

@@ -355,7 +355,17 @@ class Secure(Case):
         self.start_secure()
         self.servers.setup(self.config_of("admin"), PURGATORY)
         for user in ("bridge", "service"):
-            self.servers.run("setup", self.config_of(user), PURGATORY, status=1)
+            text = self.servers.run("setup", self.config_of(user), PURGATORY, status=1)
+            self.assertIn("Permissions Violation", text)
+
+    def test_a_subject_without_permission_is_reported_at_once(self):
+        self.start_secure()
+        self.servers.setup(self.config_of("admin"), PURGATORY)
+        start = time.monotonic()
+        self.config = self.config_of("service")
+        text = self.publish(signals(1), "other", status=1)
+        self.assertIn('Permissions Violation for Publish to "other"', text)
+        self.assertLess(time.monotonic() - start, 30)
 
     def test_a_wrong_password_is_reported(self):
         self.start_secure()
