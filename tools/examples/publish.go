@@ -2,7 +2,9 @@
 
 // Publish a signal and wait for the acknowledgement of the stream:
 //
-//	publish URL SUBJECT ID SIGNAL
+//	publish SUBJECT ID SIGNAL
+//
+// NATS_URL has the servers and the user. SSL_CERT_FILE is the authority of their certificates.
 package main
 
 import (
@@ -15,7 +17,7 @@ import (
 )
 
 func main() {
-	connection, err := nats.Connect(os.Args[1], nats.MaxReconnects(-1))
+	connection, err := nats.Connect(os.Getenv("NATS_URL"), nats.MaxReconnects(-1))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -26,7 +28,7 @@ func main() {
 	}
 	// Each try has the same message id, so that the stream stores the signal once.
 	for try := 0; ; try++ {
-		ack, err := js.Publish(os.Args[2], []byte(os.Args[4]), nats.MsgId(os.Args[3]))
+		ack, err := js.Publish(os.Args[1], []byte(os.Args[3]), nats.MsgId(os.Args[2]))
 		if err == nil {
 			fmt.Println("stored:", !ack.Duplicate)
 			return

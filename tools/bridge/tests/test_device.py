@@ -12,6 +12,7 @@ import subprocess
 import time
 import unittest
 
+from part import part_of
 from servers import BRIDGE, Bridge, Host, Servers, connect, eventually
 from twheel import Batch, Purgatory
 
@@ -22,14 +23,6 @@ STOP_BATCH = os.environ.get("STOP_BATCH", "/bin/stop_batch.so")
 NAMES = itertools.count()
 NEED = 1000
 PARTS = 3
-
-
-def part_of(token):
-    """The partition of a token, as the server computes it: FNV-1a modulo their number."""
-    value = 2166136261
-    for byte in token.encode():
-        value = (value ^ byte) * 16777619 & 0xFFFFFFFF
-    return value % PARTS
 
 
 class Case(unittest.TestCase):
@@ -278,7 +271,7 @@ class Hosts(Case):
                 kind = i // PARTS % 3
                 subject = ("twheel.t.all", f"twheel.t.host.h{host}", f"twheel.t.key.{i:x}")[kind]
                 if kind == 2:
-                    host = part_of(f"{i:x}")
+                    host = part_of(f"{i:x}", PARTS)
                 lines.append((subject, f"num:{i} 1 {i}"))
                 batches[host].add([i], cookie=i)
             for batch in batches:
@@ -388,8 +381,7 @@ class Events(Case):
         config = self.servers.configure(counted_name, ["twheel.t.all"])
         self.servers.setup(config, "t")
         self.bridge(config, counted_name).ready()
-        command = ["/usr/bin/python3", EXAMPLES / "publish_events.py", name, "twheel.t.all",
-                   "127.0.0.1", str(self.servers.ports[0])]
+        command = ["/usr/bin/python3", EXAMPLES / "publish_events.py", config, name, "twheel.t.all"]
         for job in range(jobs):
             purgatory.add(timeout=0.01, period=1, fixed_delay=True, detached=True, cookie=job)
         for _ in range(kills):

@@ -335,8 +335,8 @@ class Secure(Case):
         self.addCleanup(self.servers.close)
         self.ca = self.folder / "ca.pem"
 
-    def config_of(self, user, ca=None, password=None):
-        path = self.servers.configure(PURGATORY, [ALL], f"tls-ca {ca or self.ca}", f"user {user}",
+    def config_of(self, user, ca=None, password=None, subject=ALL):
+        path = self.servers.configure(PURGATORY, [subject], f"tls-ca {ca or self.ca}", f"user {user}",
                                       f"password {password or user + '-secret'}")
         path.write_text(path.read_text().replace("stream TEST", "stream ORDERS"))
         return path
@@ -386,35 +386,42 @@ class Secure(Case):
         self.servers.ready(0)
         self.assertIn("cannot connect", self.servers.run("setup", config, PURGATORY, status=1))
 
+    def start_publisher(self):
+        """A bridge for the part of the key order-18."""
+        self.start_secure()
+        self.servers.setup(self.config_of("admin"), PURGATORY)
+        self.key = "twheel.orders.key.order-18"
+        part = subprocess.run(["/usr/bin/python3", EXAMPLES / "part.py", "order-18"],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        bridge = self.bridge(self.config_of("bridge", subject=f"twheel.orders.part.{part}"))
+        bridge.ready()
+        return bridge
 
-class Publishers(Case):
-    """The publishers of the documents."""
-
-    def test_the_example_in_python_is_stored_once(self):
-        self.start()
-        bridge = self.bridge()
-        command = ["/usr/bin/python3", EXAMPLES / "publish.py", "127.0.0.1",
-                   str(self.servers.ports[0]), ALL, "order-17", "order-17 1 200"]
+    def test_the_publisher_in_python_stores_a_signal_once(self):
+        bridge = self.start_publisher()
+        command = ["/usr/bin/python3", EXAMPLES / "publish.py", self.config_of("service"), self.key,
+                   "order-18", "order-18 1 200"]
         for expected in ("stored\n", "stored before\n"):
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60)
             self.assertEqual((done.returncode, done.stdout), (0, expected))
-        command[4] = "other"
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
-        self.assertIn("503", done.stderr)
+        for subject, error in (("twheel.orders.other", "503"), ("other", "Permissions Violation")):
+            command[3] = subject
+            done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertIn(error, done.stderr)
         self.applied(bridge, 1)
 
-
     @unittest.skipUnless(shutil.which("go") and GO_CLIENT.exists(), "no Go or no client in Go")
-    def test_the_example_in_go_is_stored_once(self):
-        self.start()
-        bridge = self.bridge()
+    def test_the_publisher_in_go_stores_a_signal_once(self):
+        bridge = self.start_publisher()
         environment = os.environ | {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode"}
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run(["go", "build", "-o", f"{folder}/publish", EXAMPLES / "publish.go"],
                            check=True, env=environment, timeout=600)
+            url = self.servers.urls[0].replace("nats://", "tls://service:service-secret@")
+            environment |= {"NATS_URL": url, "SSL_CERT_FILE": str(self.ca)}
             for expected in ("stored: true\n", "stored: false\n"):
-                done = subprocess.run([f"{folder}/publish", self.servers.urls[0], ALL, "order-17",
-                                       "order-17 1 200"], stdout=subprocess.PIPE, text=True)
+                done = subprocess.run([f"{folder}/publish", self.key, "order-18", "order-18 1 200"],
+                                      stdout=subprocess.PIPE, text=True, env=environment)
                 self.assertEqual((done.returncode, done.stdout), (0, expected))
         self.applied(bridge, 1)
 
