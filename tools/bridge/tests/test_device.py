@@ -417,35 +417,32 @@ class Transcript(Case):
     def test_the_transcript_holds(self):
         self.text = ""
         socket.sethostname("web1.example.org")
-        folder = pathlib.Path("/etc/twheel/bridge.d")
-        folder.mkdir(parents=True, exist_ok=True)
+        metrics = pathlib.Path("/run/twheel-bridge/orders/metrics.prom")
+        metrics.parent.mkdir(parents=True)
         config = self.servers.configure("orders", ["twheel.orders.all", "twheel.orders.host.%H"])
-        self.servers.ready(0)
-        (folder / "orders.conf").write_text(
-            config.read_text().replace(str(self.servers.folder), "/tmp"))
+        config.write_text(config.read_text().replace(f"{self.servers.folder}/orders.prom", str(metrics)))
+        self.servers.setup(config, "orders")
+        Purgatory.create("orders").close()
         self.addCleanup(Purgatory.remove, "orders", force=True)
-        self.run_("web1", "twheelctl create orders")
-        self.run_("web1", "twheel-bridge setup orders")
-        bridge = self.start_("web1", "exec twheel-bridge run orders")
-        metrics = pathlib.Path("/tmp/orders.prom")
+        self.bridge(config, "orders")
         eventually("connected", lambda: metrics.exists() and
                    'connected{purgatory="orders"} 1' in metrics.read_text())
+        os.chdir(self.servers.folder)
+        config.rename("service.conf")
         waiting = self.start_("web1", "twheelctl -p orders add --in 60s --key order-17")
         self.text += waiting.stdout.readline()
-        self.run_("web2", "echo order-17 1 200 | twheel-bridge publish orders twheel.orders.host.web1")
+        self.run_("web2", "echo order-17 1 200 | twheel-bridge publish -c service.conf orders twheel.orders.host.web1")
         self.text += waiting.communicate(timeout=60)[0]
         waiting = self.start_("web1", "twheelctl -p orders add --in 60s --quorum 2 --key a --key b --key c")
         self.text += waiting.stdout.readline()
         for _ in range(2):
-            self.run_("web2", "echo id-1 a | twheel-bridge publish orders --ids twheel.orders.all")
-        self.run_("web3", "echo id-2 c | twheel-bridge publish orders --ids twheel.orders.all")
+            self.run_("web2", "echo id-1 a | twheel-bridge publish -c service.conf orders --ids twheel.orders.all")
+        self.run_("web3", "echo id-2 c | twheel-bridge publish -c service.conf orders --ids twheel.orders.all")
         self.text += waiting.communicate(timeout=60)[0]
         eventually("metrics", lambda: len(re.findall(r"applied_total.* [12]$", metrics.read_text(),
                                                      re.M)) == 2)
-        self.run_("web1", "grep applied_total /tmp/orders.prom")
-        bridge.terminate()
-        self.text += bridge.communicate(timeout=60)[0]
-        text = re.sub(r"operation \d+", "operation NNN", self.text).replace("exec ", "")
+        self.run_("web1", "grep applied_total /run/twheel-bridge/orders/metrics.prom")
+        text = re.sub(r"operation \d+", "operation NNN", self.text)
         text = re.sub(r"\d+\.\d+ s", "NN.NNN s", text)
         expected = pathlib.Path(__file__).with_name("transcript.txt").read_text()
         if text != expected:
