@@ -87,6 +87,7 @@ check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 check-tools: ## tests of the tools that need no device, and of the installation
 check-deb: ## the Debian packages, in a Debian with systemd on each kernel; needs root
 check-deb-trixie: ## the same packages in a Debian 13; needs root
+check-dist: ## the tests of the tools in the archive of make dist, without git
 check-shell: ## the shells of make vm and make shell
 check-model: ## verify the models of Documentation/model with spin, and the litmus tests
 check-kunit: ## after an edit: KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
@@ -148,6 +149,9 @@ deb: ## build Debian packages of the last commit in build/deb, and check them wi
 	@scripts/install-packages deb
 	@scripts/build-deb
 
+dist: ## pack the last commit as build/twheel-VERSION.tar.xz, which needs no git
+	@scripts/dist
+
 htmldocs: ## render Documentation/ in build/html
 	@scripts/install-packages check
 	@scripts/htmldocs
@@ -173,5 +177,5 @@ clean: ## remove the build output, but not the cached kernels
 help: ## list the targets
 	@sed -n 's/^#: /\n/p; s/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
-.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb series
+.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb dist series
 .PHONY: demo vm shell check bench bench-broker bench-bridge exact-update profile torture fuzz rig rig-broken clean help

@@ -33,7 +33,7 @@ kernel_of = $(or $(filter $(kernels),$(subst fuzz-,,$(subst torture-,,$1))),$2,d
 
 all: $(STAGES)
 
-tools model static rig rig-broken series:
+dist tools model static rig rig-broken series:
 	$(stage) scripts/check-$@
 
 kunit: guest-uml
@@ -112,6 +112,6 @@ model static rig rig-broken series: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb deb-trixie series shell tools model static rig rig-broken kunit exact broker bridge \
+.PHONY: all deb deb-trixie dist series shell tools model static rig rig-broken kunit exact broker bridge \
 	alerts trace programs source
 .PHONY: $(device) debug debug-rt $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
