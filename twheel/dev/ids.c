@@ -92,6 +92,8 @@ u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain)
 
 	/* Pairs with the smp_wmb() in twheel_ids_set_secret(). The caller has read the rights. */
 	smp_rmb();
+	/* So this is true; it pairs with the release there. */
+	WARN_ON_ONCE(!smp_load_acquire(&ids->has_secret));
 	for (round = 0; round < 4; round += 2) {
 		lower ^= hide_round(ids, round, upper);
 		upper ^= hide_round(ids, round + 1, lower) & (U32_MAX >> 1);
