@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations: iteration over the pending operations of a purgatory, and their progress.
+ * Operations: iteration over the pending operations of a purgatory, their progress, and the end of
+ * all of them.
  *
  * An iterator first visits the lists of operations without watches, of one cell after the other.
  * Between two calls it stands at the next operation and is on cell->iters. The claimant that
