@@ -72,14 +72,15 @@ static void put_signal(struct subject *subject, struct twheel_batch *batch, nats
 	}
 	twheel_batch_signal_with(batch, &step);
 	subject->position = data->Sequence.Stream;
-	/* Between two messages the stream has dropped some, unless as many were published. */
-	if (subject->lag > data->NumPending + 1)
-		subject->dropped += subject->lag - data->NumPending - 1;
 	subject->lag = data->NumPending;
 }
 
-/* A heartbeat, or a request for flow control. Return: false if the server ends the consumer. */
-static bool take_status(natsMsg *message)
+/*
+ * A heartbeat, or a request for flow control. Return: false if the server ends the consumer, or has
+ * nothing to send although there was more: the stream has dropped it, and Debian 12's server does not
+ * correct the number.
+ */
+static bool take_status(const struct subject *subject, natsMsg *message)
 {
 	const char *code, *request = natsMsg_GetReply(message);
 
@@ -88,17 +89,17 @@ static bool take_status(natsMsg *message)
 	/* A heartbeat has a request that was not answered. */
 	if (request || natsMsgHeader_Get(message, "Nats-Consumer-Stalled", &request) == NATS_OK)
 		natsConnection_PublishString(bridge.connection, request, "");
-	return true;
+	return request || !subject->lag;
 }
 
-/* Return: false if the consumer has lost a message, or its server ends it. */
+/* Return: false if the subject needs a new consumer. */
 static bool take(struct subject *subject, struct twheel_batch *batch, natsMsg *message)
 {
 	jsMsgMetaData *data;
 	bool next;
 
 	if (natsMsg_GetMetaData(&data, message) != NATS_OK)
-		return take_status(message);
+		return take_status(subject, message);
 	next = data->Sequence.Consumer == ++subject->delivered;
 	if (next)
 		put_signal(subject, batch, message, data);

@@ -10,10 +10,13 @@ from servers import connect
 
 
 class Proxy:
-    """Lose the message with the number @lost of all that consumers have sent."""
+    """
+    Lose the message with the number @lost of all that consumers have sent. With @before, call it
+    instead, and then forward the message.
+    """
 
-    def __init__(self, port, lost=0):
-        self.port, self.lost, self.seen = port, lost, 0
+    def __init__(self, port, lost=0, before=None):
+        self.port, self.lost, self.before, self.seen = port, lost, before, 0
         self.silent = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"nats://127.0.0.1:{self.listener.getsockname()[1]}"
@@ -45,7 +48,9 @@ class Proxy:
                 if message and b" $JS.ACK." in line:
                     self.seen += 1
                     if self.seen == self.lost:
-                        continue
+                        if not self.before:
+                            continue
+                        self.before()
                 if not self.silent.is_set():
                     client.sendall(line)
 

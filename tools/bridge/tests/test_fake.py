@@ -174,6 +174,23 @@ class Stream(Case):
         self.applied(bridge, 6)
         self.assertEqual(bridge.total("dropped_total"), 100)
 
+    def test_signals_dropped_before_a_connected_bridge_are_counted(self):
+        """The server does not correct the number of those that are left."""
+        self.start()
+
+        def purge():
+            raw = Raw(self.servers.ports[0])
+            raw.publish("$JS.API.STREAM.PURGE.TEST", b"")
+            raw.close()
+
+        # More than the server sends ahead.
+        self.publish(signals(20000))
+        bridge = self.through(Proxy(self.servers.ports[0], 50, purge))
+        eventually("all signals are counted", lambda: bridge.total("applied_total") +
+                   bridge.total("dropped_total") == 20000)
+        eventually("none is left", lambda: bridge.total("lag") == 0)
+        self.assertGreater(bridge.total("dropped_total"), 0)
+
     def test_a_bridge_starts_before_its_server(self):
         self.start()
         self.servers.kill(0)
