@@ -1,50 +1,89 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the table of ids, against an array of objects.
+ * KUnit tests for the table of ids, against an array of leaves.
  */
 #include <linux/bitops.h>
-#include <linux/log2.h>
 #include <linux/rcupdate.h>
 
 #include "../../twheel/dev/ids.h"
 #include "../random.h"
 
-#define OBJECTS		1000
+#define LEAVES		60
 #define STEPS		200000
 
-/* An object, with its id, or 0 if it is not in the table. Zeroed ones have never been in it. */
+/* An object, with its id, or 0 if its slot is free, and its latest one. */
 struct object {
 	u64	id;
 	u64	last_id;
 };
 
+/* A leaf, in the table while it has objects. */
+struct holder {
+	struct twheel_leaf	leaf;
+	struct object		object[TWHEEL_LEAF_SLOTS];
+};
+
 static struct twheel_ids ids;
-static struct object objects[OBJECTS];
+static struct holder holders[LEAVES];
 static struct rnd_state random;
 
+static bool is_empty(const struct holder *holder)
+{
+	return holder->leaf.free == TWHEEL_LEAF_EMPTY(&holder->leaf);
+}
+
+static void remove(struct object *object)
+{
+	struct holder *holder;
+	u32 slot;
+
+	for (holder = holders; object >= holder->object + TWHEEL_LEAF_SLOTS; holder++)
+		;
+	slot = object - holder->object;
+	object->id = 0;
+	holder->leaf.free |= BIT(slot);
+	if (is_empty(holder))
+		twheel_ids_remove(&ids, &holder->leaf);
+}
+
+static void remove_all(void)
+{
+	u32 i;
+
+	for (i = 0; i < LEAVES * TWHEEL_LEAF_SLOTS; i++)
+		if (holders[i / TWHEEL_LEAF_SLOTS].object[i % TWHEEL_LEAF_SLOTS].id)
+			remove(&holders[i / TWHEEL_LEAF_SLOTS].object[i % TWHEEL_LEAF_SLOTS]);
+}
+
+/* Every third leaf is for a single object. */
 static int ids_start(struct kunit *test)
 {
+	u32 i;
+
 	memset(&ids, 0, sizeof(ids));
-	memset(objects, 0, sizeof(objects));
+	memset(holders, 0, sizeof(holders));
 	twheel_ids_init(&ids);
 	twheel_ids_set_secret(&ids);
+	for (i = 0; i < LEAVES; i++) {
+		holders[i].leaf.mask = i % 3 ? TWHEEL_LEAF_SLOTS - 1 : 0;
+		holders[i].leaf.free = TWHEEL_LEAF_EMPTY(&holders[i].leaf);
+		holders[i].leaf.first = offsetof(struct holder, object);
+		holders[i].leaf.stride = sizeof(struct object);
+	}
 	random_start(test, &random);
 	return 0;
 }
 
 static void ids_end(struct kunit *test)
 {
-	u32 i;
-
-	for (i = 0; i < OBJECTS; i++)
-		if (objects[i].id)
-			twheel_ids_remove(&ids, &objects[i].id, 1);
+	remove_all();
+	KUNIT_EXPECT_EQ(test, ids.nr_used, 0);
 	twheel_ids_exit(&ids);
 }
 
-static void *find(u64 id)
+static struct object *find(u64 id)
 {
-	void *object;
+	struct object *object;
 
 	rcu_read_lock();
 	object = twheel_ids_find(&ids, id);
@@ -52,27 +91,34 @@ static void *find(u64 id)
 	return object;
 }
 
-static void add(struct kunit *test, struct object *object)
+/* Add an object to a leaf that is not full. */
+static struct object *add(struct kunit *test, struct holder *holder)
 {
-	u32 shard = random_below(&random, TWHEEL_ID_SHARDS);
-
 	bool hidden = random_below(&random, 2);
+	struct object *object;
+	u32 slot;
+	u64 id;
 
-	KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, shard, object, hidden, &object->id), 0);
-	KUNIT_ASSERT_EQ(test, !!(object->id & TWHEEL_ID_HIDDEN), hidden);
-	KUNIT_ASSERT_NE(test, object->id, 0);
-	KUNIT_ASSERT_NE(test, object->id, TWHEEL_NO_ID);
-	KUNIT_ASSERT_NE(test, object->id, object->last_id);
-	object->last_id = object->id;
+	if (is_empty(holder))
+		KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, &holder->leaf), 0);
+	id = twheel_leaf_take(&ids, &holder->leaf, &slot, hidden);
+	object = &holder->object[slot];
+	KUNIT_ASSERT_EQ(test, object->id, 0);
+	KUNIT_ASSERT_EQ(test, !!(id & TWHEEL_ID_HIDDEN), hidden);
+	KUNIT_ASSERT_NE(test, id, 0);
+	KUNIT_ASSERT_NE(test, id, TWHEEL_NO_ID);
+	KUNIT_ASSERT_NE(test, id, object->last_id);
+	object->id = id;
+	object->last_id = id;
+	return object;
 }
 
-static void remove(struct object *object)
+static struct holder *random_holder(void)
 {
-	twheel_ids_remove(&ids, &object->id, 1);
-	object->id = 0;
+	return &holders[random_below(&random, LEAVES)];
 }
 
-/* An object is found by its id. By an earlier one, another object or none is found. */
+/* An object is found by its id. By an earlier one, another object, a free slot or none is found. */
 static void expect_found(struct kunit *test, struct object *object)
 {
 	struct object *found = find(object->last_id);
@@ -85,16 +131,19 @@ static void expect_found(struct kunit *test, struct object *object)
 
 static void finds_what_a_model_has(struct kunit *test)
 {
+	struct holder *holder;
 	struct object *object;
 	u32 i;
 
 	for (i = 0; i < STEPS; i++) {
-		object = &objects[random_below(&random, OBJECTS)];
-		if (!object->id)
-			add(test, object);
-		else if (random_below(&random, 3))
+		holder = random_holder();
+		object = &holder->object[random_below(&random, holder->leaf.mask + 1)];
+		if (object->id && random_below(&random, 2))
 			remove(object);
-		expect_found(test, &objects[random_below(&random, OBJECTS)]);
+		else if (holder->leaf.free)
+			expect_found(test, add(test, holder));
+		holder = random_holder();
+		expect_found(test, &holder->object[random_below(&random, holder->leaf.mask + 1)]);
 	}
 }
 
@@ -104,32 +153,35 @@ static void lists_each_object_once(struct kunit *test)
 	struct object *object;
 	u32 i, nr = 0;
 
-	for (i = 0; i < OBJECTS; i++)
-		add(test, &objects[i]);
-	for (i = 0; i < OBJECTS; i++)
-		if (random_below(&random, 4))
-			remove(&objects[i]);
+	for (i = 0; i < LEAVES; i++)
+		while (holders[i].leaf.free)
+			add(test, &holders[i])->last_id = 0;
+	for (i = 0; i < LEAVES / 2; i++)
+		remove(&holders[2 * i].object[0]);
 	rcu_read_lock();
 	while (index < TWHEEL_INDEX_END) {
 		object = twheel_ids_next(&ids, &index);
 		if (!object)
 			continue;
-		KUNIT_EXPECT_EQ(test, twheel_id_index(&ids, object->id), index);
+		if (object->id) {
+			KUNIT_EXPECT_EQ(test, twheel_id_index(&ids, object->id), index);
+			KUNIT_EXPECT_EQ(test, object->last_id++, 0);
+			nr++;
+		}
 		index++;
-		nr++;
 	}
 	rcu_read_unlock();
-	for (i = 0; i < OBJECTS; i++)
-		nr -= !!objects[i].id;
+	for (i = 0; i < LEAVES; i++)
+		nr -= holders[i].leaf.mask + 1 - hweight16(holders[i].leaf.free);
 	KUNIT_EXPECT_EQ(test, nr, 0);
 }
 
 static void unknown_ids_are_not_found(struct kunit *test)
 {
-	struct object *object = &objects[0];
+	struct object *object;
 
-	KUNIT_EXPECT_NULL(test, find(1ULL << TWHEEL_INDEX_BITS | 1));
-	KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, 0, object, false, &object->id), 0);
+	KUNIT_EXPECT_NULL(test, find(1ULL << TWHEEL_INDEX_BITS | TWHEEL_LEAF_SLOTS));
+	object = add(test, &holders[0]);
 	KUNIT_EXPECT_NULL(test, find(object->id | TWHEEL_INDEX_MASK));
 	KUNIT_EXPECT_NULL(test, find(0));
 	KUNIT_EXPECT_NULL(test, find(U64_MAX));
@@ -157,58 +209,29 @@ static void hidden_ids_show_nothing(struct kunit *test)
 /* As long as no file is restricted, a hidden id is a guess. */
 static void hidden_ids_need_a_secret(struct kunit *test)
 {
-	u64 hidden;
+	struct object *object = add(test, &holders[0]);
+	u64 hidden = twheel_id_hide(&ids, twheel_id_plain(&ids, object->id));
 
-	add(test, &objects[0]);
-	hidden = twheel_id_hide(&ids, twheel_id_plain(&ids, objects[0].id));
-	KUNIT_EXPECT_PTR_EQ(test, find(hidden), &objects[0]);
+	KUNIT_EXPECT_PTR_EQ(test, find(hidden), object);
 	ids.has_secret = false;
 	KUNIT_EXPECT_NULL(test, find(hidden));
 	KUNIT_EXPECT_EQ(test, twheel_id_plain(&ids, hidden), 0);
 	ids.has_secret = true;
 }
 
-static u32 leaves_with_slots(void)
+/* The generation goes on where the previous leaf of the number has ended. */
+static void numbers_are_used_again(struct kunit *test)
 {
-	u32 leaf, block, nr = 0;
+	u64 id, last = 0;
+	u32 i;
 
-	for (leaf = 1; leaf <= ids.nr_leaves; leaf++) {
-		block = ilog2(leaf);
-		nr += !!ids.block[block][leaf - BIT(block)].slots;
+	for (i = 0; i < 20; i++) {
+		id = twheel_id_plain(&ids, add(test, &holders[i % LEAVES])->id);
+		KUNIT_EXPECT_GT(test, id, last);
+		last = id;
+		remove_all();
 	}
-	return nr;
-}
-
-/* In the order in which they were added, and in the reverse order. */
-static void empty_leaves_have_no_slots(struct kunit *test)
-{
-	u32 round, i;
-
-	for (round = 0; round < 2; round++) {
-		for (i = 0; i < OBJECTS; i++)
-			add(test, &objects[i]);
-		KUNIT_EXPECT_GE(test, leaves_with_slots(), OBJECTS / TWHEEL_LEAF_SLOTS);
-		for (i = 0; i < OBJECTS; i++)
-			remove(&objects[round ? OBJECTS - 1 - i : i]);
-		KUNIT_EXPECT_LE(test, leaves_with_slots(), TWHEEL_ID_SHARDS);
-	}
-}
-
-/* The number of leaves follows the number of objects. */
-static void leaves_are_used_again(struct kunit *test)
-{
-	u32 round, leaves = 0, i;
-
-	for (round = 0; round < 20; round++) {
-		for (i = 0; i < OBJECTS; i++)
-			add(test, &objects[i]);
-		leaves = leaves ?: ids.nr_leaves;
-		for (i = 0; i < OBJECTS; i++)
-			remove(&objects[i]);
-	}
-	KUNIT_EXPECT_GE(test, leaves, OBJECTS / TWHEEL_LEAF_SLOTS);
-	/* Another round may have more objects in a shard, but not many more. */
-	KUNIT_EXPECT_LE(test, ids.nr_leaves, 2 * leaves);
+	KUNIT_EXPECT_EQ(test, ids.nr_leaves, 1);
 }
 
 static struct kunit_case ids_cases[] = {
@@ -217,8 +240,7 @@ static struct kunit_case ids_cases[] = {
 	KUNIT_CASE(unknown_ids_are_not_found),
 	KUNIT_CASE(hidden_ids_show_nothing),
 	KUNIT_CASE(hidden_ids_need_a_secret),
-	KUNIT_CASE(empty_leaves_have_no_slots),
-	KUNIT_CASE(leaves_are_used_again),
+	KUNIT_CASE(numbers_are_used_again),
 	{}
 };
 

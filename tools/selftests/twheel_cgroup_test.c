@@ -2,7 +2,7 @@
 /*
  * Memory cgroups. In a full one an add fails with ENOMEM, and neither the caller nor another
  * process of the cgroup is killed. All calls that end, move or read operations need no memory.
- * The table of users is charged.
+ * The table of users is charged, and an operation to the cgroup that adds it.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -15,6 +15,9 @@
 #define ROOT	"/tmp/twheel_cgroup"
 #define GROUP	ROOT "/full"
 #define LIMIT	"6291456"
+
+/* Operations of another cgroup through a file. */
+#define SHARED	1000
 
 /* Keys of the small operations, in turn. */
 #define KEYS	4
@@ -34,6 +37,7 @@ struct seen {
 	unsigned int added_again;
 	long dense;
 	long sparse;
+	long shared;
 };
 
 FIXTURE(cgroup) {
@@ -264,6 +268,42 @@ TEST_F(cgroup, table_of_users_is_charged)
 	       self->seen->sparse);
 	/* Two nodes for each user, of more than 256 bytes even on a 32-bit kernel. */
 	EXPECT_LE(self->seen->dense + USERS * 2 * 256 * 3 / 4, self->seen->sparse);
+}
+
+static int shared;
+
+static void add_to_shared(struct seen *seen)
+{
+	long before = group_number(GROUP "/memory.stat", "slab_unreclaimable");
+	int i;
+
+	for (i = 0; i < SHARED; i++)
+		if (!add_small(shared, i))
+			_exit(2);
+	seen->shared = group_number(GROUP "/memory.stat", "slab_unreclaimable") - before;
+}
+
+/* Although the file has memory for them, which is charged to the cgroup of the opener. */
+TEST_F(cgroup, operations_are_charged_to_the_cgroup_that_adds_them)
+{
+	static struct twheel_event events[64];
+	static __u64 ids[2 * SHARED];
+	int status, i;
+
+	ASSERT_TRUE(write_file(GROUP "/memory.max", "max"));
+	shared = twheel_open(O_NONBLOCK);
+	for (i = 0; i < 2 * SHARED; i++) {
+		ids[i] = add_small(shared, i);
+		ASSERT_NE(0, ids[i]);
+	}
+	for (i = 0; i < 2 * SHARED; i += 2)
+		ASSERT_EQ(0, op_cancel(shared, ids[i]));
+	while (read_events(shared, events, 64) > 0)
+		;
+	ASSERT_LT(0, waitpid(run_in_group(add_to_shared, self->seen), &status, 0));
+	ASSERT_EQ(0, status);
+	TH_LOG("%d operations: %ld bytes", SHARED, self->seen->shared);
+	EXPECT_LE(SHARED * 100, self->seen->shared);
 }
 
 TEST_HARNESS_MAIN

@@ -16,7 +16,7 @@
  *	time.c		clocks of callers, time namespaces
  *	user.c		limits and wheels of users
  *	args.c		arguments of a call, and arrays
- *	ids.c		a table of ids
+ *	ids.c		ids, and leaves of memory
  *	instance.c	what private and named purgatories share
  *	periodic.c	counting of periods
  *	file_op.c	memory and further watches of operations
@@ -38,7 +38,7 @@
  * ==========
  *
  *	event queue -> operation	from the add until the final event has been read
- *	operation -> file		the memory only; the file may be closed
+ *	leaf of operations -> file	the memory only; the file may be closed
  *	file -> instance		until the file is released
  *	file, operation, name -> user
  *
@@ -53,7 +53,7 @@
  *	instance->lock			spinlock, protects the files of an instance
  *	lock of instance->queues	spinlock, protects the users of queues; holds no other
  *	events->lock			spinlock, protects an event queue
- *	locks of ids			spinlocks, protect a shard or a size; hold no other
+ *	ids->lock			spinlock, protects the numbers of leaves; holds no other
  *	user->private_lock		spinlock, protects totals of private purgatories
  *	locks of op/ and core/
  *
@@ -72,7 +72,7 @@
 #include "../compat.h"
 #include "bpf.h"
 #include "device.h"
-#include "ids.h"
+#include "file_op.h"
 #include "instance.h"
 #include "ioctl.h"
 #include "named.h"
@@ -163,15 +163,12 @@ int __init twheel_device_init(void)
 	err = twheel_queues_init();
 	if (err)
 		goto users_exit;
-	err = twheel_ids_setup();
+	err = twheel_leaves_init();
 	if (err)
 		goto queues_exit;
-	err = twheel_file_ops_init();
-	if (err)
-		goto ids_cleanup;
 	err = twheel_named_init();
 	if (err)
-		goto ops_exit;
+		goto leaves_exit;
 	/* The kernel forgets the functions with the module. */
 	err = twheel_bpf_init();
 	if (err)
@@ -190,10 +187,8 @@ deregister:
 	misc_deregister(&private_misc);
 named_exit:
 	twheel_named_exit();
-ops_exit:
-	twheel_file_ops_exit();
-ids_cleanup:
-	twheel_ids_cleanup();
+leaves_exit:
+	twheel_leaves_exit();
 queues_exit:
 	twheel_queues_exit();
 users_exit:
@@ -209,6 +204,5 @@ void twheel_device_exit(void)
 	twheel_named_exit();
 	twheel_users_exit();
 	twheel_queues_exit();
-	twheel_file_ops_exit();
-	twheel_ids_cleanup();
+	twheel_leaves_exit();
 }

@@ -68,7 +68,6 @@ static bool periodic_ended(struct twheel_events *events, struct twheel_file_peri
 	spin_lock(&events->lock);
 	twheel_file_periodic_catch_up(periodic);
 	file_op->ended = true;
-	list_del_init(&file_op->entry);
 	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
 	was_empty = twheel_event_queue(events, file_op);
 	spin_unlock(&events->lock);
@@ -90,7 +89,7 @@ static void file_op_ended(struct twheel_op *op)
 	bool was_empty;
 
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
-		atomic_dec(&file_op->file->nr_detached);
+		atomic_dec(&twheel_file_op_file(file_op)->nr_detached);
 	if (unlikely(periodic))
 		was_empty = periodic_ended(events, periodic);
 	else
@@ -144,22 +143,7 @@ static void file_op_settle(struct twheel_file_op *file_op)
 		twheel_timer_shutdown_sync(&periodic->timer.timer);
 	/* Detached operations of a queue may be of several files, which may be closed. */
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
-		atomic_dec(&file_op->file->held_detached);
-}
-
-/* In pieces, since a lock is held for each. */
-static void ids_free(struct twheel_instance *instance, struct twheel_file_op **file_ops, u32 nr)
-{
-	u64 id[PIECE / 4];
-	u32 i, nr_ids = 0;
-
-	for (i = 0; i < nr; i++) {
-		id[nr_ids++] = file_ops[i]->id;
-		if (nr_ids < ARRAY_SIZE(id) && i < nr - 1)
-			continue;
-		twheel_ids_remove(&instance->ids, id, nr_ids);
-		nr_ids = 0;
-	}
+		atomic_dec(&twheel_file_op_file(file_op)->held_detached);
 }
 
 /*
@@ -174,13 +158,14 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 
 	if (!nr)
 		return;
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		if (unlikely(file_ops[i]->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_DETACHED)))
 			file_op_settle(file_ops[i]);
-	instance = file_ops[0]->file->instance;
+		WRITE_ONCE(file_ops[i]->id, TWHEEL_NO_ID);
+	}
+	instance = twheel_file_op_file(file_ops[0])->instance;
 	if (file_ops[0]->flags & TWHEEL_ADD_DETACHED)
 		detached = twheel_file_op_detached(file_ops[0]);
-	ids_free(instance, file_ops, nr);
 	twheel_events_uncharge(file_ops[0]->events, nr);
 	twheel_file_ops_put(file_ops, nr);
 	if (detached)
@@ -200,62 +185,35 @@ void twheel_events_empty(struct twheel_events *events)
 	}
 }
 
-/* Returns the first pending operation with a reference and moves it to the tail. */
-static struct twheel_file_op *events_next_pending(struct twheel_events *events)
-{
-	struct twheel_file_op *file_op;
-
-	spin_lock(&events->lock);
-	twheel_events_collect(events);
-	file_op = list_first_entry_or_null(&events->pending, struct twheel_file_op, entry);
-	if (file_op) {
-		list_move_tail(&file_op->entry, &events->pending);
-		twheel_op_get(&file_op->op);
-	}
-	spin_unlock(&events->lock);
-	return file_op;
-}
-
 /*
- * Cancel an operation of a queue that has been shut, and wait for its callback. Returns true if
- * this call ended it. If it has not been added yet, the adder cancels it, see
- * file_op_end_late(). It leaves the pending list, so that it is not visited again.
- */
-static bool event_cancel(struct twheel_events *events, struct twheel_file_op *file_op)
-{
-	int err = twheel_op_cancel_sync(&file_op->op);
-
-	if (err == -ENOENT) {
-		spin_lock(&events->lock);
-		list_del_init(&file_op->entry);
-		spin_unlock(&events->lock);
-	}
-	return !err;
-}
-
-/*
- * End all pending operations of a queue. @reason is TWHEEL_REASON_CANCELLED for a queue that has
- * been shut: an add in progress cancels its own operation, and no callback of an ended operation
- * is running on return. Otherwise it is TWHEEL_REASON_COMPLETED, and operations added during the
- * call may or may not be ended. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May sleep.
+ * End all pending operations of a file, except detached ones. @reason is TWHEEL_REASON_CANCELLED if
+ * its queue has been shut: an add in progress cancels its own operation, see file_op_end_late(), and
+ * no callback of an ended operation is running on return. Otherwise it is TWHEEL_REASON_COMPLETED,
+ * and operations added during the call may or may not be ended. @flags is TWHEEL_KILLABLE or
+ * TWHEEL_MAY_SLEEP. May sleep.
  *
  * Returns the number of operations ended by this call. Without the lock, it bounds the visits by a
  * count that may be stale: adds and ends go on anyway.
  */
-u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
-			  u64 value, unsigned int flags)
+u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int error, u64 value,
+			unsigned int flags)
 {
-	bool cancel = reason == TWHEEL_REASON_CANCELLED;
-	u32 todo = READ_ONCE(events->nr_pending), nr = 0;
-	struct twheel_file_op *file_op;
+	u32 leaves = READ_ONCE(file->nr_leaves), nr = 0;
+	struct twheel_file_op *file_op = NULL;
+	int err;
 
-	/* An operation that another thread is ending may be visited more than once. */
-	while ((cancel || todo--) &&
-	       !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)) &&
-	       (file_op = events_next_pending(events))) {
-		nr += cancel ? event_cancel(events, file_op) :
-			       !twheel_op_end(&file_op->op, reason, error, value);
-		twheel_file_op_put(file_op);
+	while ((file_op = twheel_file_next_op(file, file_op, &leaves))) {
+		if (flags & TWHEEL_KILLABLE && fatal_signal_pending(current)) {
+			twheel_file_op_put(file_op);
+			break;
+		}
+		if (!twheel_file_op_has_id(file_op) || file_op->flags & TWHEEL_ADD_DETACHED)
+			continue;
+		if (reason == TWHEEL_REASON_CANCELLED)
+			err = twheel_op_cancel_sync(&file_op->op);
+		else
+			err = twheel_op_end(&file_op->op, reason, error, value);
+		nr += !err;
 		cond_resched();
 	}
 	return nr;

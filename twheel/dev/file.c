@@ -2,9 +2,9 @@
 /*
  * Character devices: the file of an operation, look-up by id, and limits.
  *
- * An operation holds a reference to its struct twheel_file, which may be closed. It is
- * charged to its file and event queue until its final event has been read, and to its
- * user until its last reference is dropped.
+ * An operation has a slot in a leaf of its struct twheel_file (see file_op.c), which may be closed.
+ * It is charged to its file and event queue until its final event has been read, and to its user
+ * until its last reference is dropped. The list of the leaves of a file is that of its operations.
  *
  * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
  * become another one. The memory does not become anything else during the look-up, and the
@@ -24,7 +24,11 @@
  *
  * The id is freed when the final event has been read.
  */
+#include <linux/bitops.h>
+#include <linux/cgroup.h>
 #include <linux/err.h>
+#include <linux/list.h>
+#include <linux/nospec.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -32,104 +36,253 @@
 #include "../op/purgatory.h"
 #include "file.h"
 
-/*
- * At its first add, a file gets the shard with the fewest files: CPUs with files of their own do
- * not contend for a lock of the ids.
- */
-u32 twheel_file_choose_shard(struct twheel_file *file)
+/* Drop a reference to the memory of a file. */
+void twheel_file_put(struct twheel_file *file)
 {
-	struct twheel_instance *instance = file->instance;
-	u32 i, shard = 0;
-
-	spin_lock(&instance->lock);
-	if (file->shard != TWHEEL_NO_SHARD) {
-		shard = file->shard;
-	} else {
-		for (i = 1; i < TWHEEL_ID_SHARDS; i++)
-			if (instance->nr_adders[i] < instance->nr_adders[shard])
-				shard = i;
-		instance->nr_adders[shard]++;
-		WRITE_ONCE(file->shard, shard);
-	}
-	spin_unlock(&instance->lock);
-	return shard;
-}
-
-static void file_put(struct twheel_file *file, u32 nr)
-{
-	if (refcount_sub_and_test(nr, &file->ref)) {
+	if (refcount_dec_and_test(&file->ref)) {
 		twheel_user_put(file->user);
 		kfree(file);
 	}
 }
 
-/* Drop a reference to the memory of a file. */
-void twheel_file_put(struct twheel_file *file)
+/* Leaves of operations */
+
+/* Number of leaves without operations that an open file keeps. */
+#define EMPTY_MAX	8
+
+/* The memory cgroup of the current task, by a number that is not used again. Without sleeping. */
+static u64 caller_memcg(void)
 {
-	file_put(file, 1);
+#ifdef CONFIG_MEMCG
+	/* Preemption is disabled, or this is a read-side critical section. */
+	return task_css_check(current, memory_cgrp_id, true)->serial_nr;
+#else
+	return 0;
+#endif
 }
 
-/* @nr operations of a file, charged to its user, have been freed. */
-static void file_uncharge(struct twheel_file *file, u32 nr)
+/* Add a leaf without operations to a file. */
+static void file_add_leaf(struct twheel_file *file, struct twheel_leaf *leaf)
 {
-	if (!nr)
+	lockdep_assert_held(&file->own.lock);
+	if (!file->nr_leaves)
+		file->memcg = caller_memcg();
+	leaf->file = file;
+	refcount_inc(&file->ref);
+	list_add_tail(&leaf->entry, &file->leaves);
+	WRITE_ONCE(file->nr_leaves, file->nr_leaves + 1);
+	file->nr_empty++;
+	if (leaf->class != TWHEEL_LEAF_SINGLE)
+		list_add(&leaf->partial, &file->partial[leaf->class]);
+}
+
+static bool leaf_is_empty(const struct twheel_leaf *leaf)
+{
+	return leaf->free == TWHEEL_LEAF_EMPTY(leaf);
+}
+
+/* Move a leaf without operations to @unused. */
+static void file_remove_leaf(struct twheel_file *file, struct twheel_leaf *leaf,
+			     struct list_head *unused)
+{
+	lockdep_assert_held(&file->own.lock);
+	list_move(&leaf->entry, unused);
+	WRITE_ONCE(file->nr_leaves, file->nr_leaves - 1);
+	file->nr_empty--;
+	if (leaf->class != TWHEEL_LEAF_SINGLE)
+		list_del(&leaf->partial);
+}
+
+/*
+ * Give back the slot of an operation. An empty leaf goes to the end of those with free slots, or is
+ * moved to @unused.
+ */
+static void leaf_give(struct twheel_file_op *file_op, struct list_head *unused)
+{
+	struct twheel_leaf *leaf = file_op->leaf;
+	struct twheel_file *file = leaf->file;
+
+	lockdep_assert_held(&file->own.lock);
+	if (!leaf->free && leaf->class != TWHEEL_LEAF_SINGLE)
+		list_add(&leaf->partial, &file->partial[leaf->class]);
+	leaf->free |= BIT(twheel_file_op_slot(file_op));
+	if (likely(!leaf_is_empty(leaf)))
 		return;
-	twheel_user_uncharge(file->user, TWHEEL_USER_OPS, nr);
-	file_put(file, nr);
+	file->nr_empty++;
+	if (leaf->class == TWHEEL_LEAF_SINGLE || file->own.closed || file->nr_empty > EMPTY_MAX)
+		file_remove_leaf(file, leaf, unused);
+	else
+		list_move_tail(&leaf->partial, &file->partial[leaf->class]);
 }
 
-/* Free an operation without references, but leave its file and its user charged. */
-static void file_op_free(struct twheel_file_op *file_op)
+/* Free leaves that are not in use. */
+static void leaves_free(struct list_head *unused)
 {
-	if (unlikely(file_op->flags & TWHEEL_ADD_DETACHED))
-		twheel_detached_free(twheel_file_op_detached(file_op));
-	twheel_file_op_free(file_op);
+	struct twheel_leaf *leaf, *next;
+	struct twheel_file *file;
+
+	list_for_each_entry_safe(leaf, next, unused, entry) {
+		file = leaf->file;
+		twheel_ids_remove(&file->instance->ids, leaf);
+		twheel_leaf_free(leaf);
+		twheel_file_put(file);
+	}
+}
+
+/* Free the empty leaves of a closed file. Those that become empty from now on are freed at once. */
+void twheel_file_free_leaves(struct twheel_file *file)
+{
+	struct twheel_leaf *leaf, *next;
+	LIST_HEAD(unused);
+	unsigned int i;
+
+	spin_lock(&file->own.lock);
+	for (i = 0; i < ARRAY_SIZE(file->partial); i++) {
+		list_for_each_entry_safe_reverse(leaf, next, &file->partial[i], partial) {
+			if (!leaf_is_empty(leaf))
+				break;
+			file_remove_leaf(file, leaf, &unused);
+		}
+	}
+	spin_unlock(&file->own.lock);
+	leaves_free(&unused);
+}
+
+/* Operations, from their allocation to their last reference */
+
+/* Number of operations that are released with the lock held. */
+#define RELEASE_MAX	32
+
+/* The class of the leaf of an operation. */
+static u32 leaf_class(const struct twheel_add_args *args)
+{
+	if (unlikely(args->period || args->nr_keys >= TWHEEL_LEAF_SINGLE ||
+		     twheel_wheel_clock(args->clock, args->flags) == TWHEEL_CLOCK_REALTIME))
+		return TWHEEL_LEAF_SINGLE;
+	return array_index_nospec(args->nr_keys, TWHEEL_LEAF_SINGLE);
+}
+
+/* A leaf for an operation, with a number, but without a file; or an ERR_PTR(). May sleep. */
+static struct twheel_leaf *leaf_make(struct twheel_file *file, const struct twheel_add_args *args,
+				     u32 class)
+{
+	bool wall = twheel_wheel_clock(args->clock, args->flags) == TWHEEL_CLOCK_REALTIME;
+	struct twheel_leaf *leaf;
+	int err;
+
+	leaf = twheel_leaf_alloc(class, args->nr_keys,
+				 args->period ? sizeof(struct twheel_file_periodic) :
+				 wall ? sizeof(struct twheel_wall_part) : 0);
+	if (!leaf)
+		return ERR_PTR(-ENOMEM);
+	err = twheel_ids_add(&file->instance->ids, leaf);
+	if (!err)
+		return leaf;
+	twheel_leaf_free(leaf);
+	return ERR_PTR(err);
+}
+
+static void leaf_unmake(struct twheel_file *file, struct twheel_leaf *leaf)
+{
+	twheel_ids_remove(&file->instance->ids, leaf);
+	twheel_leaf_free(leaf);
+}
+
+/* A leaf with a free slot, or NULL; @made if it is suitable, which is added to the file. */
+static struct twheel_leaf *file_find_leaf(struct twheel_file *file, struct twheel_leaf *made,
+					  u32 *class)
+{
+	/* Of another memory cgroup */
+	if (unlikely(file->memcg != caller_memcg()) && file->nr_leaves)
+		*class = TWHEEL_LEAF_SINGLE;
+	if (likely(!made))
+		return *class == TWHEEL_LEAF_SINGLE ? NULL :
+		       list_first_entry_or_null(&file->partial[*class], struct twheel_leaf, partial);
+	if (unlikely(made->class != *class))
+		return NULL;
+	file_add_leaf(file, made);
+	return made;
+}
+
+/* Take a slot of a leaf. */
+static struct twheel_file_op *leaf_take(struct twheel_file *file, struct twheel_leaf *leaf, u64 *id)
+{
+	struct twheel_file_op *file_op;
+	u32 slot;
+
+	if (leaf_is_empty(leaf))
+		file->nr_empty--;
+	*id = twheel_leaf_take(&file->instance->ids, leaf, &slot,
+			       !twheel_file_may(file, TWHEEL_RIGHT_OTHERS));
+	if (!leaf->free && leaf->class != TWHEEL_LEAF_SINGLE)
+		list_del(&leaf->partial);
+	file_op = twheel_leaf_object(leaf, slot);
+	file_op->leaf = leaf;
+	file_op->flags = slot << TWHEEL_FILE_OP_SLOT_SHIFT;
+	return file_op;
+}
+
+/* Release operations of a file, which have no references. */
+static void file_ops_release(struct twheel_file *file, struct twheel_file_op **file_ops, u32 nr)
+{
+	u32 i, nr_others = 0;
+	LIST_HEAD(unused);
+
+	for (i = 0; i < nr; i++) {
+		if (unlikely(file_ops[i]->chunks))
+			twheel_chunks_free(file_ops[i]);
+		if (unlikely(file_ops[i]->flags & TWHEEL_ADD_DETACHED))
+			twheel_detached_free(twheel_file_op_detached(file_ops[i]));
+		if (unlikely(file_ops[i]->flags & TWHEEL_FILE_OP_USER)) {
+			twheel_user_uncharge(file_ops[i]->user, TWHEEL_USER_OPS, 1);
+			twheel_user_put(file_ops[i]->user);
+			nr_others++;
+		}
+	}
+	if (likely(nr > nr_others))
+		twheel_user_uncharge(file->user, TWHEEL_USER_OPS, nr - nr_others);
+	spin_lock(&file->own.lock);
+	for (i = 0; i < nr; i++)
+		leaf_give(file_ops[i], &unused);
+	spin_unlock(&file->own.lock);
+	/* The file may have been freed, unless it has a leaf here. */
+	if (unlikely(!list_empty(&unused)))
+		leaves_free(&unused);
 }
 
 /* Callback of an operation without references. */
 void twheel_file_op_release(struct twheel_op *op)
 {
 	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
-	bool put_user = file_op->flags & TWHEEL_FILE_OP_USER;
-	struct twheel_file *file = file_op->file;
-	struct twheel_user *user = file_op->user;
 
-	file_op_free(file_op);
-	twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
-	if (put_user)
-		twheel_user_put(user);
-	file_put(file, 1);
+	file_ops_release(twheel_file_op_file(file_op), &file_op, 1);
 }
 
 /* Drop a reference to each operation; adjacent ones of a file are released together. */
 void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr)
 {
 	struct twheel_file *file = NULL;
-	u32 i, same = 0;
+	u32 i, last = 0;
 
 	for (i = 0; i < nr; i++) {
 		if (!twheel_op_put_last(&file_ops[i]->op))
 			continue;
-		if (unlikely(file_ops[i]->flags & TWHEEL_FILE_OP_USER)) {
-			twheel_file_op_release(&file_ops[i]->op);
-			continue;
+		if (last && (last == RELEASE_MAX || twheel_file_op_file(file_ops[i]) != file)) {
+			file_ops_release(file, file_ops, last);
+			last = 0;
 		}
-		if (file_ops[i]->file != file) {
-			file_uncharge(file, same);
-			file = file_ops[i]->file;
-			same = 0;
-		}
-		same++;
-		file_op_free(file_ops[i]);
+		file = twheel_file_op_file(file_ops[i]);
+		file_ops[last++] = file_ops[i];
 	}
-	file_uncharge(file, same);
+	if (last)
+		file_ops_release(file, file_ops, last);
 }
 
 /*
  * Take a reference to an operation that was found in the table, in the same read-side critical
  * section. Returns false if it has been freed.
  */
-static bool file_op_try_get(struct twheel_file_op *file_op)
+static __always_inline bool file_op_try_get(struct twheel_file_op *file_op)
 {
 	if (!refcount_inc_not_zero(&file_op->op.ref))
 		return false;
@@ -141,12 +294,22 @@ static bool file_op_try_get(struct twheel_file_op *file_op)
 /* The id of an operation with a reference. Other members are valid if it is not TWHEEL_NO_ID. */
 static u64 file_op_id(const struct twheel_file_op *file_op)
 {
-	/* On 32-bit kernels this may be half of TWHEEL_NO_ID, which does not match either. */
+	/* Both pair with the store in twheel_file_op_set_id(). */
+#ifdef CONFIG_64BIT
+	return smp_load_acquire(&file_op->id);
+#else
+	/* This may be half of TWHEEL_NO_ID, which does not match either. */
 	u64 id = READ_ONCE(file_op->id);
 
-	/* Pairs with the smp_wmb() in twheel_ids_add(). */
 	smp_rmb();
 	return id;
+#endif
+}
+
+/* Whether other members are valid: it has an id, until its final event has been read. */
+bool twheel_file_op_has_id(const struct twheel_file_op *file_op)
+{
+	return file_op_id(file_op) != TWHEEL_NO_ID;
 }
 
 static bool file_op_has_index(const struct twheel_file_op *file_op,
@@ -155,11 +318,11 @@ static bool file_op_has_index(const struct twheel_file_op *file_op,
 	u64 id = file_op_id(file_op);
 
 	return id != TWHEEL_NO_ID && twheel_id_index(&instance->ids, id) == index &&
-	       file_op->file->instance == instance;
+	       twheel_file_op_file(file_op)->instance == instance;
 }
 
-/* Returns the operation of an id with a reference, or ERR_PTR(-ENOENT). */
-struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
+/* See below. Inline, like file_op_try_get(): the calls take 20 instructions. */
+static __always_inline struct twheel_file_op *file_op_get(struct twheel_instance *instance, u64 id)
 {
 	struct twheel_file_op *file_op;
 
@@ -170,10 +333,16 @@ struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 
 	rcu_read_unlock();
 	if (!file_op)
 		return ERR_PTR(-ENOENT);
-	if (likely(file_op_id(file_op) == id && file_op->file->instance == instance))
+	if (likely(file_op_id(file_op) == id && twheel_file_op_file(file_op)->instance == instance))
 		return file_op;
 	twheel_file_op_put(file_op);
 	return ERR_PTR(-ENOENT);
+}
+
+/* Returns the operation of an id with a reference, or ERR_PTR(-ENOENT). */
+struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
+{
+	return file_op_get(instance, id);
 }
 
 /*
@@ -208,11 +377,11 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 {
 	struct twheel_file *file = call->file;
-	struct twheel_file_op *file_op = twheel_file_op_get(file->instance, id);
+	struct twheel_file_op *file_op = file_op_get(file->instance, id);
 
 	if (likely(twheel_file_may(file, TWHEEL_RIGHT_OTHERS)))
 		return file_op;
-	if (!IS_ERR(file_op) && file_op->file == file)
+	if (!IS_ERR(file_op) && twheel_file_op_file(file_op) == file)
 		return file_op;
 	if (!IS_ERR(file_op))
 		twheel_file_op_put(file_op);
@@ -226,8 +395,7 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
  * a restricted file, which must not fill the queues of others.
  *
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
- * pending operations, or -ENOBUFS at the limit on both. Without the lock of @own the result is a
- * hint: the charge checks again with it.
+ * pending operations, or -ENOBUFS at the limit on both.
  */
 static int file_check(const struct twheel_file *file, bool detached)
 {
@@ -245,80 +413,92 @@ static int file_check(const struct twheel_file *file, bool detached)
 	return held >= 2 * max ? -ENOBUFS : 0;
 }
 
-/* Operations that have ended may still be counted as pending. */
-static int file_check_exactly(struct twheel_file *file, bool detached)
+/* Charge a detached operation to its queue. */
+static int detached_charge(const struct twheel_instance *instance, struct twheel_events *events)
 {
-	int err = file_check(file, detached);
-
-	lockdep_assert_held(&file->own.lock);
-	if (err != -ENOSPC)
-		return err;
-	twheel_events_collect(&file->own);
-	return file_check(file, detached);
-}
-
-/* twheel_file_check(), if the file may be at a limit. */
-int __twheel_file_check(struct twheel_file *file, bool detached)
-{
-	int err = file_check(file, detached);
-
-	if (likely(!err))
-		return 0;
-	spin_lock(&file->own.lock);
-	err = file_check_exactly(file, detached);
-	spin_unlock(&file->own.lock);
-	return err;
-}
-
-/* Likewise, a hint without the lock of @events. */
-int twheel_detached_check(const struct twheel_instance *instance,
-			  const struct twheel_events *events)
-{
-	if (READ_ONCE(events->shut))
-		return -ESHUTDOWN;
-	return READ_ONCE(events->held) >= instance->max_queue ? -ENOBUFS : 0;
-}
-
-static int detached_charge(struct twheel_file_op *file_op)
-{
-	struct twheel_events *events = file_op->events;
-	int err;
+	int err = 0;
 
 	spin_lock(&events->lock);
-	err = twheel_detached_check(file_op->file->instance, events);
-	if (!err)
-		twheel_events_add(events, file_op);
+	if (events->shut)
+		err = -ESHUTDOWN;
+	else if (events->held >= instance->max_queue)
+		err = -ENOBUFS;
+	else
+		twheel_events_add(events);
 	spin_unlock(&events->lock);
 	return err;
 }
 
-/*
- * Charge an operation to its file and event queue and put it on the pending list of the queue.
- * It has not been added yet: calls on it fail with -ENOENT. Errors as file_check().
- */
-int twheel_file_op_charge(struct twheel_file_op *file_op)
+/* Charge an operation to its file, and take a slot for it; NULL if there is none in @made. */
+static struct twheel_file_op *file_op_take(struct twheel_file *file, struct twheel_leaf *made,
+					   u32 *class, bool detached, u64 *id)
 {
-	bool detached = file_op->flags & TWHEEL_ADD_DETACHED;
-	struct twheel_file *file = file_op->file;
+	struct twheel_leaf *leaf;
 	int err;
 
-	spin_lock(&file->own.lock);
-	err = file_check_exactly(file, detached);
-	if (!err && detached) {
+	lockdep_assert_held(&file->own.lock);
+	err = file_check(file, detached);
+	if (unlikely(err == -ENOSPC)) {
+		/* Operations that have ended may still be counted as pending. */
+		twheel_events_collect(&file->own);
+		err = file_check(file, detached);
+	}
+	if (err)
+		return ERR_PTR(err);
+	leaf = file_find_leaf(file, made, class);
+	if (unlikely(!leaf))
+		return NULL;
+	if (likely(!detached)) {
+		twheel_events_add(&file->own);
+	} else {
 		atomic_inc(&file->nr_detached);
 		atomic_inc(&file->held_detached);
-	} else if (!err) {
-		twheel_events_add(&file->own, file_op);
 	}
+	return leaf_take(file, leaf, id);
+}
+
+/*
+ * Memory for an operation that is charged to its file and event queue, and an id for it. Until the
+ * caller initialises it, it has no references, and calls on it fail with -ENOENT. Returns an
+ * ERR_PTR() as file_check(), or -ENOMEM. May sleep.
+ */
+struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_events *events,
+					    const struct twheel_add_args *args, u64 *id)
+{
+	bool detached = args->flags & TWHEEL_ADD_DETACHED;
+	struct twheel_file_op *file_op;
+	struct twheel_leaf *made = NULL;
+	u32 class = leaf_class(args);
+	LIST_HEAD(unused);
+	int err;
+
+	for (;;) {
+		spin_lock(&file->own.lock);
+		file_op = file_op_take(file, made, &class, detached, id);
+		spin_unlock(&file->own.lock);
+		if (likely(file_op))
+			break;
+		/* The memory cgroup of the leaves is another one now. */
+		if (unlikely(made))
+			leaf_unmake(file, made);
+		made = leaf_make(file, args, class);
+		if (IS_ERR(made))
+			return ERR_CAST(made);
+	}
+	if (IS_ERR(file_op) && made)
+		leaf_unmake(file, made);
+	if (likely(!detached) || IS_ERR(file_op))
+		return file_op;
+	err = detached_charge(file->instance, events);
+	if (likely(!err))
+		return file_op;
+	atomic_dec(&file->nr_detached);
+	atomic_dec(&file->held_detached);
+	spin_lock(&file->own.lock);
+	leaf_give(file_op, &unused);
 	spin_unlock(&file->own.lock);
-	if (err || !detached)
-		return err;
-	err = detached_charge(file_op);
-	if (err) {
-		atomic_dec(&file->nr_detached);
-		atomic_dec(&file->held_detached);
-	}
-	return err;
+	leaves_free(&unused);
+	return ERR_PTR(err);
 }
 
 /* The add of a charged operation has failed: it is not pending. */
@@ -327,9 +507,46 @@ void twheel_file_op_not_pending(struct twheel_file_op *file_op)
 	struct twheel_events *events = file_op->events;
 
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
-		atomic_dec(&file_op->file->nr_detached);
+		atomic_dec(&twheel_file_op_file(file_op)->nr_detached);
 	spin_lock(&events->lock);
-	list_del_init(&file_op->entry);
 	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
 	spin_unlock(&events->lock);
+}
+
+/*
+ * The operation behind @file_op in the leaves of a file, or the first one, with a reference; drops
+ * that of @file_op, which kept its leaf. Visits at most *@leaves, which is decremented. It may be
+ * detached, or have no id yet or any more.
+ */
+struct twheel_file_op *twheel_file_next_op(struct twheel_file *file, struct twheel_file_op *file_op,
+					   u32 *leaves)
+{
+	struct twheel_file_op *last = file_op;
+	struct twheel_leaf *leaf;
+	unsigned long used;
+	u32 slot = 0;
+
+	spin_lock(&file->own.lock);
+	leaf = list_first_entry_or_null(&file->leaves, struct twheel_leaf, entry);
+	if (last) {
+		leaf = last->leaf;
+		slot = twheel_file_op_slot(last) + 1;
+	}
+	for (file_op = NULL; leaf && *leaves && !file_op; slot = 0) {
+		used = ~leaf->free & TWHEEL_LEAF_EMPTY(leaf) & ~(BIT(slot) - 1);
+		for_each_set_bit(slot, &used, TWHEEL_LEAF_SLOTS) {
+			file_op = twheel_leaf_object(leaf, slot);
+			if (file_op_try_get(file_op))
+				break;
+			/* It is being initialised or released. */
+			file_op = NULL;
+		}
+		*leaves -= !file_op;
+		leaf = list_is_last(&leaf->entry, &file->leaves) ? NULL :
+		       list_next_entry(leaf, entry);
+	}
+	spin_unlock(&file->own.lock);
+	if (last)
+		twheel_file_op_put(last);
+	return file_op;
 }

@@ -19,29 +19,37 @@
 
 /**
  * struct twheel_file - an open file
- * @ref: one while the file is open, and one per operation added through it
+ * @ref: one while the file is open, and one per leaf
  * @rights: TWHEEL_RIGHT_*; bits are only cleared, with the lock of @own held
  * @instance: immutable
  * @user: the opener; immutable
  * @detached: queue of detached operations that it delivers, as a user of it, or NULL; immutable
- * @shard: of the ids of its operations, from the first add on; otherwise TWHEEL_NO_SHARD; written
- *	under the lock of the instance
  * @nr_detached: number of pending detached operations added through it;
  *	incremented with the lock of @own held
  * @held_detached: @nr_detached plus the ended ones with an unread final event; likewise
  * @entry: in the instance's files; protected by the lock of the instance
- * @own: event queue of the operations added through it
+ * @memcg: memory cgroup that leaves of several operations are charged to; protected by the lock of
+ *	@own, like the other members up to @own
+ * @nr_leaves: number of @leaves
+ * @nr_empty: number of those without operations
+ * @leaves: memory of the operations added through it, oldest first
+ * @partial: those with several slots of which some are free, by class
+ * @own: event queue of these operations, except detached ones
  */
 struct twheel_file {
 	refcount_t		ref;
 	u32			rights;
-	u32			shard;
 	struct twheel_instance	*instance;
 	struct twheel_user	*user;
 	struct twheel_detached	*detached;
 	atomic_t		nr_detached;
 	atomic_t		held_detached;
 	struct list_head	entry;
+	u64			memcg;
+	u32			nr_leaves;
+	u32			nr_empty;
+	struct list_head	leaves;
+	struct list_head	partial[TWHEEL_LEAF_SINGLE];
 	struct twheel_events	own;
 };
 
@@ -64,42 +72,18 @@ static inline struct twheel_events *twheel_file_queue(struct twheel_file *file)
 	return unlikely(file->detached) ? &file->detached->events : &file->own;
 }
 
-u32 twheel_file_choose_shard(struct twheel_file *file);
-
-#define TWHEEL_NO_SHARD		U32_MAX
-
-/* The shard of a file that adds an operation: a number, which is written once. */
-static inline u32 twheel_file_shard(struct twheel_file *file)
-{
-	u32 shard = READ_ONCE(file->shard);
-
-	return likely(shard != TWHEEL_NO_SHARD) ? shard : twheel_file_choose_shard(file);
-}
-
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 void twheel_file_put(struct twheel_file *file);
 void twheel_file_op_release(struct twheel_op *op);
 void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr);
-int __twheel_file_check(struct twheel_file *file, bool detached);
-int twheel_detached_check(const struct twheel_instance *instance,
-			  const struct twheel_events *events);
-int twheel_file_op_charge(struct twheel_file_op *file_op);
+struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_events *events,
+					    const struct twheel_add_args *args, u64 *id);
+bool twheel_file_op_has_id(const struct twheel_file_op *file_op);
 void twheel_file_op_not_pending(struct twheel_file_op *file_op);
+struct twheel_file_op *twheel_file_next_op(struct twheel_file *file,
+					   struct twheel_file_op *file_op, u32 *leaves);
+void twheel_file_free_leaves(struct twheel_file *file);
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
-
-/*
- * Check the limits of a file without a charge, so that an add beyond one costs little. Usually the
- * file has fewer operations than may be pending, and the charge checks them once.
- */
-static inline int twheel_file_check(struct twheel_file *file, bool detached)
-{
-	const struct twheel_events *own = &file->own;
-
-	if (likely(!detached && !READ_ONCE(own->shut) &&
-		   READ_ONCE(own->held) < file->instance->max_file_pending))
-		return 0;
-	return __twheel_file_check(file, detached);
-}
 
 #endif /* _TWHEEL_DEV_FILE_H */

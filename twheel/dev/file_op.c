@@ -2,56 +2,61 @@
 /*
  * Character devices: memory and further watches of operations.
  *
- * One allocation holds an operation, the watches of its add and, in front of it, the timer of a
- * periodic operation, or what the timer of one by CLOCK_REALTIME needs in addition. Most operations
- * have few keys; these come from slab caches of their exact size, since kmalloc() would round 272
- * bytes up to 512.
+ * A leaf of ids.c is the memory of some operations and of the watches of their adds: 16 operations
+ * with the same number of keys, since to allocate and free one, and to charge it to a memory cgroup,
+ * takes 860 instructions. A leaf belongs to a file. An open file keeps up to 8 empty leaves, since
+ * operations are often added and ended in turn, 128 at a time.
+ *
+ * A leaf of a single operation serves those with many keys; those that need memory in front of
+ * them: the timer of a periodic operation, or what the timer of one by CLOCK_REALTIME needs in
+ * addition; and tasks of another memory cgroup than that of the leaves of the file: no cgroup pays
+ * for the operations of another one.
  *
  * The id of an operation is freed when the final event has been read, and its memory with the last
  * reference. A look-up may find the memory even after that, see file.c.
  */
-#include <linux/err.h>
+#include <linux/bits.h>
+#include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/nospec.h>
 #include <linux/overflow.h>
+#include <linux/refcount.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "file_op.h"
 
-/* There is a slab cache for each number of keys up to this one. */
-#define CACHED_KEYS	8
+static struct kmem_cache *leaf_cache[TWHEEL_LEAF_SINGLE];
 
-static struct kmem_cache *op_cache[CACHED_KEYS + 1];
+/* Size of an operation with its watches. */
+static size_t stride(u32 nr_keys)
+{
+	const struct twheel_file_op *file_op = NULL;
 
-/* Bits of twheel_file_op.flags: 1 + number of keys of the slab cache, 0 for kmalloc(). */
-#define FILE_OP_CACHE_SHIFT	24
-#define FILE_OP_CACHE	GENMASK(27, FILE_OP_CACHE_SHIFT)
+	return struct_size(file_op, watch, nr_keys);
+}
 
-static_assert(CACHED_KEYS + 1 <= FILE_OP_CACHE >> FILE_OP_CACHE_SHIFT);
-
-void twheel_file_ops_exit(void)
+void twheel_leaves_exit(void)
 {
 	unsigned int i;
 
-	for (i = 0; i <= CACHED_KEYS; i++) {
-		kmem_cache_destroy(op_cache[i]);
-		op_cache[i] = NULL;
+	for (i = 0; i < ARRAY_SIZE(leaf_cache); i++) {
+		kmem_cache_destroy(leaf_cache[i]);
+		leaf_cache[i] = NULL;
 	}
 }
 
-int __init twheel_file_ops_init(void)
+int __init twheel_leaves_init(void)
 {
-	struct twheel_file_op *file_op;
 	char name[20];
 	unsigned int i;
 
-	for (i = 0; i <= CACHED_KEYS; i++) {
+	for (i = 0; i < ARRAY_SIZE(leaf_cache); i++) {
 		snprintf(name, sizeof(name), "twheel_op_%u_keys", i);
-		op_cache[i] = kmem_cache_create(name, struct_size(file_op, watch, i), 0,
-						SLAB_ACCOUNT | SLAB_TYPESAFE_BY_RCU, NULL);
-		if (!op_cache[i]) {
-			twheel_file_ops_exit();
+		leaf_cache[i] = kmem_cache_create(name, sizeof(struct twheel_leaf) +
+						  TWHEEL_LEAF_SLOTS * stride(i), 0,
+						  SLAB_ACCOUNT | SLAB_TYPESAFE_BY_RCU, NULL);
+		if (!leaf_cache[i]) {
+			twheel_leaves_exit();
 			return -ENOMEM;
 		}
 	}
@@ -59,61 +64,52 @@ int __init twheel_file_ops_init(void)
 }
 
 /*
- * Only @flags is initialised, and the timer of a periodic operation. Tasks that find the memory of
- * an operation that has been freed may access @op.ref and @id.
+ * Allocate a leaf of a class, or of a single operation. Tasks that find the memory of an earlier
+ * leaf may access the layout, which is the same for all of a slab cache, and @op.ref and @id of its
+ * operations. Other leaves are freed after a grace period. Operations that are not in use have no
+ * references. May sleep.
  */
-struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic, bool wall)
+struct twheel_leaf *twheel_leaf_alloc(u32 class, u32 nr_keys, size_t before)
 {
-	struct twheel_file_wall *file_wall;
-	struct twheel_file_periodic *fp;
 	struct twheel_file_op *file_op;
+	struct twheel_leaf *leaf;
+	u32 i;
 
-	if (periodic) {
-		fp = kzalloc(sizeof(*fp) + struct_size(file_op, watch, nr_keys),
-			     TWHEEL_GFP_USER);
-		if (!fp)
-			return NULL;
-		file_op = twheel_periodic_file_op(fp);
-		file_op->flags = TWHEEL_FILE_OP_PERIODIC;
-		return file_op;
-	}
-	if (unlikely(wall)) {
-		file_wall = kmalloc(struct_size(file_wall, file_op.watch, nr_keys),
-				    TWHEEL_GFP_USER);
-		if (!file_wall)
-			return NULL;
-		file_wall->file_op.flags = TWHEEL_FILE_OP_WALL;
-		return &file_wall->file_op;
-	}
-	if (nr_keys > CACHED_KEYS)
-		file_op = kmalloc(struct_size(file_op, watch, nr_keys), TWHEEL_GFP_USER);
+	if (likely(class < TWHEEL_LEAF_SINGLE))
+		leaf = kmem_cache_alloc(leaf_cache[class], TWHEEL_GFP_USER);
 	else
-		file_op = kmem_cache_alloc(op_cache[array_index_nospec(nr_keys, CACHED_KEYS + 1)],
-					   TWHEEL_GFP_USER);
-	if (file_op)
-		file_op->flags = nr_keys > CACHED_KEYS ? 0 : (nr_keys + 1) << FILE_OP_CACHE_SHIFT;
-	return file_op;
+		leaf = kzalloc(sizeof(*leaf) + before + stride(nr_keys), TWHEEL_GFP_USER);
+	if (!leaf)
+		return NULL;
+	leaf->class = class;
+	WRITE_ONCE(leaf->mask, class < TWHEEL_LEAF_SINGLE ? TWHEEL_LEAF_SLOTS - 1 : 0);
+	WRITE_ONCE(leaf->first, sizeof(*leaf) + before);
+	WRITE_ONCE(leaf->stride, stride(nr_keys));
+	leaf->free = TWHEEL_LEAF_EMPTY(leaf);
+	for (i = 0; i <= leaf->mask; i++) {
+		file_op = twheel_leaf_object(leaf, i);
+		refcount_set(&file_op->op.ref, 0);
+	}
+	return leaf;
 }
 
-/* Free an operation without references, and its chunks. */
-void twheel_file_op_free(struct twheel_file_op *file_op)
+void twheel_leaf_free(struct twheel_leaf *leaf)
 {
-	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
-	u32 cache = (file_op->flags & FILE_OP_CACHE) >> FILE_OP_CACHE_SHIFT;
+	if (likely(leaf->class < TWHEEL_LEAF_SINGLE))
+		kmem_cache_free(leaf_cache[leaf->class], leaf);
+	else
+		kfree_rcu(leaf, rcu);
+}
+
+/* Free the chunks of an operation without references. */
+void twheel_chunks_free(struct twheel_file_op *file_op)
+{
 	struct twheel_watch_chunk *chunk, *next;
 
 	for (chunk = file_op->chunks; chunk; chunk = next) {
 		next = chunk->next;
 		kfree(chunk);
 	}
-	if (cache)
-		kmem_cache_free(op_cache[cache - 1], file_op);
-	else if (fp)
-		kfree_rcu(fp, rcu);
-	else if (file_op->flags & TWHEEL_FILE_OP_WALL)
-		kfree_rcu(container_of(file_op, struct twheel_file_wall, file_op), file_op.rcu);
-	else
-		kfree_rcu(file_op, rcu);
 }
 
 /*

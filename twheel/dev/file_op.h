@@ -3,18 +3,19 @@
 #ifndef _TWHEEL_DEV_FILE_OP_H
 #define _TWHEEL_DEV_FILE_OP_H
 
+#include <asm/barrier.h>
 #include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/init.h>
-#include <linux/list.h>
 #include <linux/twheel.h>
 
+#include "ids.h"
 #include "instance.h"
 #include "periodic.h"
 #include "time.h"
 #include "user.h"
 
 struct twheel_events;
-struct twheel_file;
 
 /* Watches that a TWHEEL_IOC_WATCH added to an operation. */
 struct twheel_watch_chunk {
@@ -27,7 +28,7 @@ struct twheel_watch_chunk {
 /**
  * struct twheel_file_op - an operation added through a file
  * @op: the operation
- * @file: the file, which may be closed; immutable
+ * @leaf: its memory, which belongs to the file that it was added through; immutable
  * @user: the adding user, charged for the operation; immutable
  * @events: its event queue; immutable
  * @id: set before the operation is visible to user space
@@ -44,7 +45,7 @@ struct twheel_watch_chunk {
  * @flags: TWHEEL_ADD_* and TWHEEL_FILE_OP_*; immutable
  * @watch: memory of the watches of the add
  *
- * @entry to @reading are protected by the lock of the event queue. The thread that pushes the
+ * @next to @reading are protected by the lock of the event queue. The thread that pushes the
  * operation on ->fresh writes @next before that.
  *
  * The operation is its own event, so ending it needs no memory. The event queue holds a
@@ -52,15 +53,11 @@ struct twheel_watch_chunk {
  */
 struct twheel_file_op {
 	struct twheel_op		op;
-	struct twheel_file		*file;
+	struct twheel_leaf		*leaf;
 	struct twheel_user		*user;
 	struct twheel_events		*events;
 	u64				id;
 	u64				cookie;
-	union {
-		struct list_head	entry;
-		struct rcu_head		rcu;
-	};
 	struct twheel_file_op		*next;
 	struct twheel_watch_chunk	*chunks;
 	bool				ended;
@@ -75,18 +72,12 @@ struct twheel_file_op {
 #define TWHEEL_FILE_OP_PERIODIC	BIT(31)
 /* The operation holds a reference to its user. */
 #define TWHEEL_FILE_OP_USER		BIT(30)
-/* By CLOCK_REALTIME: struct twheel_wall_part precedes the operation. */
-#define TWHEEL_FILE_OP_WALL		BIT(29)
+/* Its slot in the leaf */
+#define TWHEEL_FILE_OP_SLOT		GENMASK(27, TWHEEL_FILE_OP_SLOT_SHIFT)
+#define TWHEEL_FILE_OP_SLOT_SHIFT	24
 
-/**
- * struct twheel_file_wall - an operation by CLOCK_REALTIME
- * @part: for its timer
- * @file_op: the operation
- */
-struct twheel_file_wall {
-	struct twheel_wall_part	part;
-	struct twheel_file_op	file_op;
-};
+/* There is a class of leaves for each number of keys below this one. */
+#define TWHEEL_LEAF_SINGLE	9
 
 static inline enum twheel_clock twheel_file_op_clock(const struct twheel_file_op *file_op)
 {
@@ -121,10 +112,33 @@ static inline void twheel_file_op_put(struct twheel_file_op *file_op)
 	twheel_op_put(&file_op->op);
 }
 
-int __init twheel_file_ops_init(void);
-void twheel_file_ops_exit(void);
-struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic, bool wall);
-void twheel_file_op_free(struct twheel_file_op *file_op);
+/* The file that it was added through, which may be closed. */
+static inline struct twheel_file *twheel_file_op_file(const struct twheel_file_op *file_op)
+{
+	return file_op->leaf->file;
+}
+
+static inline u32 twheel_file_op_slot(const struct twheel_file_op *file_op)
+{
+	return (file_op->flags & TWHEEL_FILE_OP_SLOT) >> TWHEEL_FILE_OP_SLOT_SHIFT;
+}
+
+/* Set the id, after all other members. */
+static inline void twheel_file_op_set_id(struct twheel_file_op *file_op, u64 id)
+{
+#ifdef CONFIG_64BIT
+	smp_store_release(&file_op->id, id);
+#else
+	smp_wmb();
+	WRITE_ONCE(file_op->id, id);
+#endif
+}
+
+int __init twheel_leaves_init(void);
+void twheel_leaves_exit(void);
+struct twheel_leaf *twheel_leaf_alloc(u32 class, u32 nr_keys, size_t before);
+void twheel_leaf_free(struct twheel_leaf *leaf);
+void twheel_chunks_free(struct twheel_file_op *file_op);
 struct twheel_watch_chunk *twheel_chunk_alloc(u32 nr);
 void twheel_chunk_add(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk);
 void twheel_chunk_release(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk, u32 nr);

@@ -32,8 +32,6 @@ struct twheel_signal_queue;
  * @files: open files
  * @nr_files: number of open files
  * @removed: the name has been removed
- * @nr_adders: number of open files that have added operations, by the shard of their ids;
- *	protected by @lock
  * @rejected: adds refused by limits other than the purgatory's, by error
  * @queues: queues of detached operations, by number
  * @name: name of a named purgatory, otherwise NULL; immutable
@@ -56,7 +54,6 @@ struct twheel_instance {
 	struct list_head	files;
 	u32			nr_files;
 	bool			removed;
-	u32			nr_adders[TWHEEL_ID_SHARDS];
 	atomic64_t		rejected[TWHEEL_REJECTIONS];
 	struct xarray		queues;
 	const char		*name;

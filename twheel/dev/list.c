@@ -25,7 +25,7 @@
 
 static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
 {
-	return file_op->file == call->file;
+	return twheel_file_op_file(file_op) == call->file;
 }
 
 static u32 pending_flags(const struct twheel_file_op *file_op, bool own)
@@ -60,15 +60,19 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_o
 			u32 max_keys)
 {
 	bool own = is_own(call, file_op);
+	u64 id = READ_ONCE(file_op->id);
 	struct twheel_op_progress progress;
 	u32 i;
 	int err;
 
+	/* Its final event has been read since. */
+	if (id == TWHEEL_NO_ID)
+		return -ENOENT;
 	err = twheel_op_get_progress(&file_op->op, &progress, keys, max_keys);
 	if (err)
 		return err;
 	*pending = (struct twheel_pending) {
-		.id		= file_op->id,
+		.id		= id,
 		.cookie		= own || file_op->flags & TWHEEL_ADD_DETACHED ? file_op->cookie : 0,
 		.deadline	= progress.deadline,
 		.remaining	= progress.remaining,

@@ -21,58 +21,36 @@
 
 #define REARM_MODES	(TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER)
 
-/* Initialise all fields but the watches, which the add does. It has no id yet. */
-static void file_op_init(struct twheel_file_op *file_op, struct twheel_file *file,
-			 struct twheel_user *user, struct twheel_events *events,
-			 const struct twheel_add_args *args)
+/* Initialise all fields but the watches, which the add does. */
+static void file_op_init(struct twheel_file_op *file_op, struct twheel_user *user,
+			 struct twheel_events *events, const struct twheel_add_args *args, u64 id)
 {
 	WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
 	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */
 	smp_wmb();
 	twheel_op_init(&file_op->op, &twheel_file_op_ops);
-	file_op->file = file;
 	file_op->user = user;
 	file_op->events = events;
 	file_op->cookie = args->cookie;
-	INIT_LIST_HEAD(&file_op->entry);
 	file_op->chunks = NULL;
 	file_op->ended = false;
 	file_op->queued = false;
 	file_op->reading = false;
 	file_op->clock = args->clock;
 	file_op->flags |= args->flags;
-}
-
-/* Allocate an operation and charge its user. */
-static struct twheel_file_op *file_op_make(struct twheel_file *file, struct twheel_events *events,
-					   const struct twheel_add_args *args)
-{
-	struct twheel_user *user = twheel_user_charge_op(file->user);
-	struct twheel_file_op *file_op;
-
-	if (IS_ERR(user))
-		return ERR_CAST(user);
-	file_op = twheel_file_op_alloc(args->nr_keys, args->period,
-				       twheel_wheel_clock(args->clock, args->flags) ==
-				       TWHEEL_CLOCK_REALTIME);
-	if (!file_op) {
-		twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
-		if (user != file->user)
-			twheel_user_put(user);
-		return ERR_PTR(-ENOMEM);
-	}
-	refcount_inc(&file->ref);
-	if (user != file->user)
+	if (unlikely(args->period))
+		file_op->flags |= TWHEEL_FILE_OP_PERIODIC;
+	if (unlikely(user != twheel_file_op_file(file_op)->user))
 		file_op->flags |= TWHEEL_FILE_OP_USER;
-	file_op_init(file_op, file, user, events, args);
 	if (unlikely(args->flags & TWHEEL_ADD_DETACHED))
 		kref_get(&twheel_file_op_detached(file_op)->ref);
-	return file_op;
+	/* From here on every file of the instance can look the operation up. */
+	twheel_file_op_set_id(file_op, id);
 }
 
 /*
- * Create an operation with an id that is charged and on a pending list, but not added. Sets
- * the wheel in @op_args. May sleep, unlike the rest of the add.
+ * Create an operation with an id that is charged, but not added. Sets the wheel in @op_args. May
+ * sleep, unlike the rest of the add.
  */
 static struct twheel_file_op *file_op_create(struct twheel_file *file,
 					     const struct twheel_add_args *args,
@@ -81,50 +59,44 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	struct twheel_events *events = &file->own;
 	struct twheel_detached *detached = NULL;
 	struct twheel_file_op *file_op;
-	int err;
+	struct twheel_user *user;
+	u64 id;
 
-	err = twheel_file_check(file, args->flags & TWHEEL_ADD_DETACHED);
-	if (err)
-		goto rejected;
+	/* Rather than an error that does not last. */
+	if (unlikely(READ_ONCE(file->own.shut)))
+		return ERR_PTR(-ESHUTDOWN);
 	if (unlikely(args->flags & TWHEEL_ADD_DETACHED)) {
 		/* The operation is a user of its queue. */
 		detached = twheel_detached_get(file->instance, args->queue);
 		if (IS_ERR(detached))
 			return ERR_CAST(detached);
 		events = &detached->events;
-		err = twheel_detached_check(file->instance, events);
-		if (err)
-			goto put_queue;
 	}
-	file_op = file_op_make(file, events, args);
-	err = PTR_ERR_OR_ZERO(file_op);
-	if (err)
+	user = twheel_user_charge_op(file->user);
+	if (IS_ERR(user)) {
+		file_op = ERR_CAST(user);
 		goto put_queue;
-	op_args->wheel = twheel_user_wheel(file_op->user, twheel_file_op_clock(file_op));
-	err = PTR_ERR_OR_ZERO(op_args->wheel);
-	if (err)
-		goto put;
-	/* From here on every file of the instance can look the operation up. */
-	err = twheel_ids_add(&file->instance->ids, twheel_file_shard(file), file_op,
-			     !twheel_file_may(file, TWHEEL_RIGHT_OTHERS), &file_op->id);
-	if (err)
-		goto put;
-	err = twheel_file_op_charge(file_op);
-	if (!err)
+	}
+	op_args->wheel = twheel_user_wheel(user, twheel_wheel_clock(args->clock, args->flags));
+	file_op = IS_ERR(op_args->wheel) ? ERR_CAST(op_args->wheel) :
+		  twheel_file_op_alloc(file, events, args, &id);
+	if (!IS_ERR(file_op)) {
+		file_op_init(file_op, user, events, args, id);
 		return file_op;
-	twheel_ids_remove(&file->instance->ids, &file_op->id, 1);
-put:
-	twheel_file_op_put(file_op);
+	}
+	twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
+	if (user != file->user)
+		twheel_user_put(user);
 put_queue:
 	if (detached)
 		twheel_detached_put(file->instance, detached, 1);
-rejected:
-	twheel_instance_reject(file->instance, err);
-	return ERR_PTR(err);
+	twheel_instance_reject(file->instance, PTR_ERR(file_op));
+	return file_op;
 }
 
 /* Add a periodic operation and start its timer, unless the operation has ended at once. */
-static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
+static int file_op_start_periodic(struct twheel_purgatory *purgatory,
+				  struct twheel_file_op *file_op, struct twheel_op_args *op_args,
 				  const struct twheel_add_args *args)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
@@ -136,7 +108,7 @@ static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_
 	op_args->deadline = TWHEEL_NEVER;
 	/* A reader may drop the reference of the event queue at once. */
 	twheel_op_get(&file_op->op);
-	err = __twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+	err = __twheel_op_add(purgatory, &file_op->op, op_args);
 	if (!err) {
 		spin_lock(&events->lock);
 		if (!file_op->ended)
@@ -151,13 +123,15 @@ static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_
 static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
 			 const struct twheel_add_args *args)
 {
+	struct twheel_purgatory *purgatory = twheel_file_op_file(file_op)->instance->purgatory;
+
 	op_args->watches = file_op->watch;
 	/* As late as possible: the clock may be set in the meantime. */
 	op_args->deadline = twheel_time_deadline(args->clock, args->flags, args->deadline,
 						 args->flags & TWHEEL_ADD_ABSTIME);
 	if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
-		return file_op_start_periodic(file_op, op_args, args);
-	return __twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+		return file_op_start_periodic(purgatory, file_op, op_args, args);
+	return __twheel_op_add(purgatory, &file_op->op, op_args);
 }
 
 /*
@@ -168,16 +142,15 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
  *	adder					task that shuts the queue
  *	-----					-------------------------
  *	events->lock: shut is false,
- *	  put it on the pending list		events->lock: shut = true
- *	add it					smp_mb()
- *	smp_mb()				visit it: cancel
+ *	  take a slot				events->lock: shut = true
+ *	initialise and add it			smp_mb()
+ *	smp_mb()				visit the slot: cancel
  *	read shut
  *
- * The visitor finds it, since it is listed before the queue is shut. If the visitor finds a new
- * operation, it takes it off the list, and the adder reads true. Otherwise the visitor cancels it.
+ * The visitor finds the slot, since it is taken before the queue is shut. If the visitor finds
+ * nothing pending there, the adder reads true. Otherwise the visitor cancels the operation.
  *
- * Wait for the callback, no matter which thread ends the operation: file_free() does not wait for
- * an operation that is not on the pending list.
+ * Wait for the callback, no matter which thread ends the operation: file_free() may not.
  */
 static void file_op_end_late(struct twheel_instance *instance, u64 id)
 {
@@ -475,8 +448,8 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 		return -EPERM;
 	if (others)
 		return complete_others(file->instance, all);
-	all->completed = twheel_events_end_all(&file->own, TWHEEL_REASON_COMPLETED, all->error,
-					       all->value, TWHEEL_KILLABLE);
+	all->completed = twheel_file_end_all(file, TWHEEL_REASON_COMPLETED, all->error, all->value,
+					     TWHEEL_KILLABLE);
 	return interrupted();
 }
 
@@ -487,7 +460,7 @@ int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (args->drain.flags)
 		return -EINVAL;
 	twheel_events_shut(&file->own);
-	args->drain.cancelled = twheel_events_end_all(&file->own, TWHEEL_REASON_CANCELLED, 0, 0,
-						      TWHEEL_KILLABLE);
+	args->drain.cancelled = twheel_file_end_all(file, TWHEEL_REASON_CANCELLED, 0, 0,
+						    TWHEEL_KILLABLE);
 	return interrupted();
 }

@@ -45,6 +45,7 @@ static int instance_add_file(struct twheel_instance *instance, struct twheel_fil
 static struct twheel_file *file_create(struct twheel_instance *instance)
 {
 	struct twheel_file *file;
+	unsigned int i;
 	int err = -ENOMEM;
 
 	file = kzalloc(sizeof(*file), TWHEEL_GFP_USER);
@@ -59,7 +60,9 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	refcount_set(&file->ref, 1);
 	file->rights = TWHEEL_RIGHTS | TWHEEL_RIGHT_OTHERS;
 	file->instance = instance;
-	file->shard = TWHEEL_NO_SHARD;
+	INIT_LIST_HEAD(&file->leaves);
+	for (i = 0; i < ARRAY_SIZE(file->partial); i++)
+		INIT_LIST_HEAD(&file->partial[i]);
 	twheel_events_init(&file->own);
 	err = twheel_user_charge(file->user, TWHEEL_USER_FILES);
 	if (err)
@@ -86,10 +89,11 @@ static void file_free(struct twheel_file *file)
 	struct twheel_instance *instance = file->instance;
 
 	twheel_events_shut(&file->own);
-	twheel_events_end_all(&file->own, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
+	twheel_file_end_all(file, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	twheel_events_empty(&file->own);
 	WARN_ON_ONCE(file->own.held);
 	twheel_events_close(&file->own);
+	twheel_file_free_leaves(file);
 	if (!instance->name)
 		twheel_instance_leave(instance, file->user);
 	if (file->detached)
@@ -97,8 +101,6 @@ static void file_free(struct twheel_file *file)
 	spin_lock(&instance->lock);
 	list_del(&file->entry);
 	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
-	if (file->shard != TWHEEL_NO_SHARD)
-		instance->nr_adders[file->shard]--;
 	spin_unlock(&instance->lock);
 	twheel_user_uncharge(file->user, TWHEEL_USER_FILES, 1);
 	twheel_file_put(file);

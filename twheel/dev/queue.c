@@ -2,16 +2,15 @@
 /*
  * Character devices: event queues.
  *
- * An ended operation is its own event: it moves from the list of pending operations to the
- * list of events, so delivery allocates nothing.
+ * An ended operation is its own event, so delivery allocates nothing.
  *
  * Fresh events
  * ============
  *
  * The thread that ends an operation does not take the lock: it pushes the operation on ->fresh.
  * A thread that needs the lists or the counts takes the lock and collects the fresh events with
- * twheel_events_collect(). Only then does an operation leave the pending list. ->fresh may be
- * long and has the newest operation first, but the lock is held for few operations at a time:
+ * twheel_events_collect(). Until then an operation counts as pending. ->fresh may be long and has
+ * the newest operation first, but the lock is held for few operations at a time:
  *
  *	1. If ->rest is empty, an atomic exchange moves all of ->fresh to it.
  *	2. Operations move from ->rest to the head of ->collected, which reverses their order,
@@ -171,7 +170,6 @@ int twheel_events_wait(struct twheel_events *events)
 void twheel_events_init(struct twheel_events *events)
 {
 	spin_lock_init(&events->lock);
-	INIT_LIST_HEAD(&events->pending);
 	init_waitqueue_head(&events->readers);
 	init_waitqueue_head(&events->pollers.waiters);
 	events->polled = &events->pollers;
@@ -267,7 +265,6 @@ static void event_collect(struct twheel_events *events, struct twheel_file_op *f
 	if (!twheel_file_op_periodic(file_op)) {
 		file_op->ended = true;
 		file_op->queued = true;
-		list_del_init(&file_op->entry);
 		WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
 	}
 	file_op->next = events->collected;

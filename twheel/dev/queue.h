@@ -6,7 +6,6 @@
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/init.h>
-#include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/poll.h>
 #include <linux/spinlock.h>
@@ -37,7 +36,6 @@ struct twheel_pollers {
  * @closed: @wake_work must not be queued
  * @wake: pollers have to be woken that @wake_work may have visited before
  * @polled: wait queue of the latest poller
- * @pending: list of pending operations, including those on @fresh and @rest
  * @events: operations with an event to read, oldest first
  * @tail: last operation on @events
  * @rest: operations that have been taken from @fresh, newest first
@@ -63,7 +61,6 @@ struct twheel_events {
 	bool			closed;
 	bool			wake;
 	struct twheel_pollers	*polled;
-	struct list_head	pending;
 	struct twheel_file_op	*events;
 	struct twheel_file_op	*tail;
 	struct twheel_file_op	*rest;
@@ -83,11 +80,10 @@ static inline bool twheel_events_readable(const struct twheel_events *events)
 	return READ_ONCE(events->fresh);
 }
 
-/* Put a new operation on the pending list, with the lock of its event queue held. */
-static inline void twheel_events_add(struct twheel_events *events, struct twheel_file_op *file_op)
+/* Charge a new operation, with the lock of its event queue held. */
+static inline void twheel_events_add(struct twheel_events *events)
 {
 	lockdep_assert_held(&events->lock);
-	list_add_tail(&file_op->entry, &events->pending);
 	WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
 	WRITE_ONCE(events->held, events->held + 1);
 }
