@@ -62,14 +62,12 @@ static_assert(sizeof(struct twheel_event) == 128);
 
 static bool periodic_ended(struct twheel_events *events, struct twheel_file_periodic *periodic)
 {
-	struct twheel_file_op *file_op = twheel_periodic_file_op(periodic);
 	bool was_empty;
 
 	spin_lock(&events->lock);
 	twheel_file_periodic_catch_up(periodic);
-	file_op->ended = true;
-	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
-	was_empty = twheel_event_queue(events, file_op);
+	periodic->ended = true;
+	was_empty = twheel_event_queue(events, periodic, true);
 	spin_unlock(&events->lock);
 	/* A running timer callback sees ->ended. */
 	twheel_timer_cancel(&periodic->timer.timer);
@@ -114,16 +112,16 @@ void twheel_event_period(struct twheel_timer *timer)
 
 	/* The queue is valid: twheel_file_ops_forget() waits for this callback. */
 	spin_lock(&events->lock);
-	if (file_op->ended || fp->finished) {
+	if (fp->ended || fp->finished) {
 		/* Another task has ended the operation, or this timer is about to. */
-	} else if (file_op->queued || file_op->reading) {
+	} else if (fp->queued || fp->reading) {
 		fp->paused = true;
 	} else {
 		twheel_file_periodic_expired(fp);
 		expire = fp->finished;
 		wake = !expire;
 		if (wake)
-			was_empty = twheel_event_queue(events, file_op);
+			was_empty = twheel_event_queue(events, fp, false);
 	}
 	spin_unlock(&events->lock);
 	if (expire)
@@ -178,7 +176,6 @@ void twheel_events_empty(struct twheel_events *events)
 	struct twheel_file_op *file_ops[PIECE];
 	u32 nr;
 
-	twheel_events_collect_all(events, TWHEEL_MAY_SLEEP);
 	while ((nr = twheel_events_take(events, file_ops, PIECE))) {
 		twheel_file_ops_forget(file_ops, nr);
 		cond_resched();
@@ -230,8 +227,9 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	s64 offset = twheel_file_op_offset(file_op);
 	struct twheel_op_result result;
+	bool more = unlikely(periodic) && !periodic->ended;
 
-	if (likely(file_op->ended)) {
+	if (likely(!more)) {
 		twheel_op_get_result(&file_op->op, &result);
 	} else {
 		result = (struct twheel_op_result) { .reason = TWHEEL_REASON_EXPIRED };
@@ -243,7 +241,7 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 	event->deadline = result.deadline;
 	event->time = result.time;
 	event->reason = result.reason;
-	event->flags = file_op->ended ? 0 : TWHEEL_EVENT_MORE;
+	event->flags = more ? TWHEEL_EVENT_MORE : 0;
 	event->error = result.error;
 	event->clock = file_op->clock;
 	event->expirations = result.reason == TWHEEL_REASON_EXPIRED;
@@ -278,10 +276,10 @@ static bool event_delivered(struct twheel_events *events, struct twheel_file_op 
 	if (likely(!(event->flags & TWHEEL_EVENT_MORE)))
 		return true;
 	spin_lock(&events->lock);
-	file_op->reading = false;
+	periodic->reading = false;
 	periodic->expirations -= event->expirations;
-	if (file_op->ended)
-		twheel_event_queue(events, file_op);
+	if (periodic->ended)
+		twheel_event_queue(events, periodic, false);
 	else
 		twheel_file_periodic_resume(periodic);
 	spin_unlock(&events->lock);
@@ -371,7 +369,7 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 		nr = twheel_events_take(events, file_ops,
 					may_fault ? 1 : min_t(size_t, max - done, PIECE));
 		if (!nr) {
-			/* If some are readable, the collection takes longer. */
+			/* If some are readable, one is about to be linked. */
 			if (!twheel_events_readable(events))
 				return done;
 			cond_resched();

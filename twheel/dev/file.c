@@ -154,17 +154,18 @@ void twheel_file_free_leaves(struct twheel_file *file)
 #define RELEASE_MAX	32
 
 /* The class of the leaf of an operation. */
-static u32 leaf_class(const struct twheel_add_args *args)
+static u32 leaf_class(const struct twheel_file *file, const struct twheel_user *user,
+		      const struct twheel_add_args *args)
 {
-	if (unlikely(args->period || args->nr_keys >= TWHEEL_LEAF_SINGLE ||
+	if (unlikely(user != file->user || args->period || args->nr_keys >= TWHEEL_LEAF_SINGLE ||
 		     twheel_wheel_clock(args->clock, args->flags) == TWHEEL_CLOCK_REALTIME))
 		return TWHEEL_LEAF_SINGLE;
 	return array_index_nospec(args->nr_keys, TWHEEL_LEAF_SINGLE);
 }
 
 /* A leaf for an operation, with a number, but without a file; or an ERR_PTR(). May sleep. */
-static struct twheel_leaf *leaf_make(struct twheel_file *file, const struct twheel_add_args *args,
-				     u32 class)
+static struct twheel_leaf *leaf_make(struct twheel_file *file, struct twheel_user *user,
+				     const struct twheel_add_args *args, u32 class)
 {
 	bool wall = twheel_wheel_clock(args->clock, args->flags) == TWHEEL_CLOCK_REALTIME;
 	struct twheel_leaf *leaf;
@@ -175,6 +176,7 @@ static struct twheel_leaf *leaf_make(struct twheel_file *file, const struct twhe
 				 wall ? sizeof(struct twheel_wall_part) : 0);
 	if (!leaf)
 		return ERR_PTR(-ENOMEM);
+	leaf->user = user;
 	err = twheel_ids_add(&file->instance->ids, leaf);
 	if (!err)
 		return leaf;
@@ -225,6 +227,7 @@ static struct twheel_file_op *leaf_take(struct twheel_file *file, struct twheel_
 /* Release operations of a file, which have no references. */
 static void file_ops_release(struct twheel_file *file, struct twheel_file_op **file_ops, u32 nr)
 {
+	struct twheel_leaf *leaf;
 	u32 i, nr_others = 0;
 	LIST_HEAD(unused);
 
@@ -233,9 +236,10 @@ static void file_ops_release(struct twheel_file *file, struct twheel_file_op **f
 			twheel_chunks_free(file_ops[i]);
 		if (unlikely(file_ops[i]->flags & TWHEEL_ADD_DETACHED))
 			twheel_detached_free(twheel_file_op_detached(file_ops[i]));
-		if (unlikely(file_ops[i]->flags & TWHEEL_FILE_OP_USER)) {
-			twheel_user_uncharge(file_ops[i]->user, TWHEEL_USER_OPS, 1);
-			twheel_user_put(file_ops[i]->user);
+		leaf = file_ops[i]->leaf;
+		if (unlikely(leaf->class == TWHEEL_LEAF_SINGLE && leaf->user != file->user)) {
+			twheel_user_uncharge(leaf->user, TWHEEL_USER_OPS, 1);
+			twheel_user_put(leaf->user);
 			nr_others++;
 		}
 	}
@@ -404,7 +408,8 @@ static int file_check(const struct twheel_file *file, bool detached)
 
 	if (READ_ONCE(own->shut))
 		return -ESHUTDOWN;
-	if (READ_ONCE(own->nr_pending) + atomic_read(&file->nr_detached) >= max)
+	if (own->held + atomic_read(&file->nr_detached) >= max &&
+	    twheel_events_pending(own) + atomic_read(&file->nr_detached) >= max)
 		return -ENOSPC;
 	if (likely(!detached))
 		held = READ_ONCE(own->held);
@@ -438,11 +443,6 @@ static struct twheel_file_op *file_op_take(struct twheel_file *file, struct twhe
 
 	lockdep_assert_held(&file->own.lock);
 	err = file_check(file, detached);
-	if (unlikely(err == -ENOSPC)) {
-		/* Operations that have ended may still be counted as pending. */
-		twheel_events_collect(&file->own);
-		err = file_check(file, detached);
-	}
 	if (err)
 		return ERR_PTR(err);
 	leaf = file_find_leaf(file, made, class);
@@ -458,17 +458,18 @@ static struct twheel_file_op *file_op_take(struct twheel_file *file, struct twhe
 }
 
 /*
- * Memory for an operation that is charged to its file and event queue, and an id for it. Until the
+ * Memory for an operation of @user that is charged to its file and event queue, and an id. Until the
  * caller initialises it, it has no references, and calls on it fail with -ENOENT. Returns an
  * ERR_PTR() as file_check(), or -ENOMEM. May sleep.
  */
-struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_events *events,
+struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_user *user,
+					    struct twheel_events *events,
 					    const struct twheel_add_args *args, u64 *id)
 {
 	bool detached = args->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *file_op;
 	struct twheel_leaf *made = NULL;
-	u32 class = leaf_class(args);
+	u32 class = leaf_class(file, user, args);
 	LIST_HEAD(unused);
 	int err;
 
@@ -481,7 +482,7 @@ struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twh
 		/* The memory cgroup of the leaves is another one now. */
 		if (unlikely(made))
 			leaf_unmake(file, made);
-		made = leaf_make(file, args, class);
+		made = leaf_make(file, user, args, class);
 		if (IS_ERR(made))
 			return ERR_CAST(made);
 	}
@@ -509,7 +510,7 @@ void twheel_file_op_not_pending(struct twheel_file_op *file_op)
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		atomic_dec(&twheel_file_op_file(file_op)->nr_detached);
 	spin_lock(&events->lock);
-	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
+	events->added--;
 	spin_unlock(&events->lock);
 }
 

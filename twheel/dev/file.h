@@ -77,7 +77,8 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 void twheel_file_put(struct twheel_file *file);
 void twheel_file_op_release(struct twheel_op *op);
 void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr);
-struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_events *events,
+struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_user *user,
+					    struct twheel_events *events,
 					    const struct twheel_add_args *args, u64 *id);
 bool twheel_file_op_has_id(const struct twheel_file_op *file_op);
 void twheel_file_op_not_pending(struct twheel_file_op *file_op);

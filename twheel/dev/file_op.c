@@ -9,8 +9,8 @@
  *
  * A leaf of a single operation serves those with many keys; those that need memory in front of
  * them: the timer of a periodic operation, or what the timer of one by CLOCK_REALTIME needs in
- * addition; and tasks of another memory cgroup than that of the leaves of the file: no cgroup pays
- * for the operations of another one.
+ * addition; and tasks of another user or another memory cgroup than that of the file: no cgroup
+ * pays for the operations of another one.
  *
  * The id of an operation is freed when the final event has been read, and its memory with the last
  * reference. A look-up may find the memory even after that, see file.c.

@@ -29,7 +29,6 @@ struct twheel_watch_chunk {
  * struct twheel_file_op - an operation added through a file
  * @op: the operation
  * @leaf: its memory, which belongs to the file that it was added through; immutable
- * @user: the adding user, charged for the operation; immutable
  * @events: its event queue; immutable
  * @id: set before the operation is visible to user space
  * @cookie: immutable
@@ -37,16 +36,11 @@ struct twheel_watch_chunk {
  * @rcu: after the end of its life, unless it comes from a slab cache
  * @next: next operation on a list of events of that queue
  * @chunks: watches added after the operation
- * @ended: the operation has ended, and if it is not periodic, its end has been collected
- * @queued: there is an event to read, except the uncollected one of an operation that is not
- *	periodic
- * @reading: a reader is delivering the event
  * @clock: clock ID that the caller chose; immutable
  * @flags: TWHEEL_ADD_* and TWHEEL_FILE_OP_*; immutable
  * @watch: memory of the watches of the add
  *
- * @next to @reading are protected by the lock of the event queue. The thread that pushes the
- * operation on ->fresh writes @next before that.
+ * The lock of the event queue protects @chunks; see queue.c for @next.
  *
  * The operation is its own event, so ending it needs no memory. The event queue holds a
  * reference from the add until the final event has been read.
@@ -54,15 +48,11 @@ struct twheel_watch_chunk {
 struct twheel_file_op {
 	struct twheel_op		op;
 	struct twheel_leaf		*leaf;
-	struct twheel_user		*user;
 	struct twheel_events		*events;
 	u64				id;
 	u64				cookie;
 	struct twheel_file_op		*next;
 	struct twheel_watch_chunk	*chunks;
-	bool				ended;
-	bool				queued;
-	bool				reading;
 	u8				clock;
 	u32				flags;
 	struct twheel_watch		watch[];
@@ -70,8 +60,6 @@ struct twheel_file_op {
 
 /* In addition to TWHEEL_ADD_*: struct twheel_file_periodic precedes the operation. */
 #define TWHEEL_FILE_OP_PERIODIC	BIT(31)
-/* The operation holds a reference to its user. */
-#define TWHEEL_FILE_OP_USER		BIT(30)
 /* Its slot in the leaf */
 #define TWHEEL_FILE_OP_SLOT		GENMASK(27, TWHEEL_FILE_OP_SLOT_SHIFT)
 #define TWHEEL_FILE_OP_SLOT_SHIFT	24

@@ -29,10 +29,7 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/nospec.h>
 #include <linux/random.h>
-#include <linux/rcupdate.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "../compat.h"

@@ -35,6 +35,7 @@
 #define TWHEEL_NO_ID		(U64_MAX & ~TWHEEL_ID_HIDDEN)
 
 struct twheel_file;
+struct twheel_user;
 
 /**
  * struct twheel_leaf - memory of objects; they follow
@@ -42,6 +43,8 @@ struct twheel_file;
  * @entry: in the leaves of @file
  * @rcu: after the end of its life
  * @partial: in those with free slots, if it has several slots
+ * @user: the user that is charged for the only operation, with a reference if it is not the opener
+ *	of @file; immutable
  * @generation: generation of the latest id
  * @number: its number in the table
  * @free: a bit for each free slot
@@ -58,7 +61,10 @@ struct twheel_leaf {
 		struct list_head	entry;
 		struct rcu_head		rcu;
 	};
-	struct list_head	partial;
+	union {
+		struct list_head	partial;
+		struct twheel_user	*user;
+	};
 	u64			generation;
 	u32			number;
 	u16			free;

@@ -44,7 +44,7 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 
 	spin_lock(&events->lock);
 	/* Periods that expire while an event is being read are reported by the next one. */
-	if (!file_op->reading)
+	if (!fp->reading)
 		twheel_file_periodic_catch_up(fp);
 	pending->deadline = fp->next;
 	pending->runs = fp->runs;

@@ -22,26 +22,20 @@
 #define REARM_MODES	(TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER)
 
 /* Initialise all fields but the watches, which the add does. */
-static void file_op_init(struct twheel_file_op *file_op, struct twheel_user *user,
-			 struct twheel_events *events, const struct twheel_add_args *args, u64 id)
+static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *events,
+			 const struct twheel_add_args *args, u64 id)
 {
 	WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
 	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */
 	smp_wmb();
 	twheel_op_init(&file_op->op, &twheel_file_op_ops);
-	file_op->user = user;
 	file_op->events = events;
 	file_op->cookie = args->cookie;
 	file_op->chunks = NULL;
-	file_op->ended = false;
-	file_op->queued = false;
-	file_op->reading = false;
 	file_op->clock = args->clock;
 	file_op->flags |= args->flags;
 	if (unlikely(args->period))
 		file_op->flags |= TWHEEL_FILE_OP_PERIODIC;
-	if (unlikely(user != twheel_file_op_file(file_op)->user))
-		file_op->flags |= TWHEEL_FILE_OP_USER;
 	if (unlikely(args->flags & TWHEEL_ADD_DETACHED))
 		kref_get(&twheel_file_op_detached(file_op)->ref);
 	/* From here on every file of the instance can look the operation up. */
@@ -79,9 +73,9 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	}
 	op_args->wheel = twheel_user_wheel(user, twheel_wheel_clock(args->clock, args->flags));
 	file_op = IS_ERR(op_args->wheel) ? ERR_CAST(op_args->wheel) :
-		  twheel_file_op_alloc(file, events, args, &id);
+		  twheel_file_op_alloc(file, user, events, args, &id);
 	if (!IS_ERR(file_op)) {
-		file_op_init(file_op, user, events, args, id);
+		file_op_init(file_op, events, args, id);
 		return file_op;
 	}
 	twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
@@ -111,7 +105,7 @@ static int file_op_start_periodic(struct twheel_purgatory *purgatory,
 	err = __twheel_op_add(purgatory, &file_op->op, op_args);
 	if (!err) {
 		spin_lock(&events->lock);
-		if (!file_op->ended)
+		if (!periodic->ended)
 			twheel_file_periodic_start(periodic);
 		spin_unlock(&events->lock);
 	}
@@ -173,46 +167,51 @@ static bool time_valid(u64 ns)
 	return ns <= KTIME_MAX || ns == TWHEEL_NEVER;
 }
 
-/* Check the arguments of an add that concern the period. Returns 0 or -EINVAL. */
-static int period_check(const struct twheel_add_args *args)
+/* Check the arguments of an add that are usually zero. Returns 0 or -EINVAL. */
+static noinline int rare_args_check(const struct twheel_instance *instance,
+				    const struct twheel_add_args *args, int clock)
 {
-	if (!args->period)
-		return args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY ? -EINVAL : 0;
-	return args->slack || args->deadline > KTIME_MAX || args->period > KTIME_MAX ? -EINVAL : 0;
+	if (args->reserved || !time_valid(args->slack))
+		return -EINVAL;
+	if (args->period ? args->slack || args->deadline > KTIME_MAX || args->period > KTIME_MAX :
+			   args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY)
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_DETACHED)
+		return twheel_detached_valid(instance, args->queue) ? 0 : -EINVAL;
+	return args->queue ? -EINVAL : 0;
 }
 
-/* Check the arguments and convert them, except wheel, deadline and watches. */
+/*
+ * Check the arguments and convert them, except wheel, deadline and watches. The fields are set one
+ * by one, see event_fill().
+ */
 static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_args *args,
 			    struct twheel_op_args *op_args)
 {
 	int clock = twheel_wheel_clock(args->clock, args->flags);
 
-	if (args->flags & ~ADD_FLAGS || clock < 0)
-		return -EINVAL;
 	/* The conditions after TWHEEL_COND_SUM need a callback. */
-	if (args->condition > TWHEEL_COND_SUM || period_check(args))
+	if (clock < 0 || args->condition > TWHEEL_COND_SUM || !time_valid(args->deadline))
 		return -EINVAL;
-	if (!time_valid(args->deadline) || !time_valid(args->slack))
-		return -EINVAL;
-	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
-		return -EINVAL;
-	if (args->reserved ||
-	    (args->flags & TWHEEL_ADD_DETACHED ?
-	     !twheel_detached_valid(call->file->instance, args->queue) : args->queue))
-		return -EINVAL;
-	*op_args = (struct twheel_op_args) {
-		.slack_ns	= args->slack,
-		.flags		= TWHEEL_OP_MAY_SLEEP |
-				  (clock == TWHEEL_CLOCK_REALTIME ? TWHEEL_OP_WALL : 0) |
-				  (args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
-				   TWHEEL_OP_CANCEL_ON_SET : 0),
-		.condition	= args->condition,
-		.quorum		= args->quorum,
-		.threshold	= args->threshold,
-		.nr_keys	= args->nr_keys,
-		.specs		= twheel_call_specs(call, args->keys, args->nr_keys,
-						    args->key_size),
-	};
+	op_args->flags = TWHEEL_OP_MAY_SLEEP;
+	if (unlikely(args->flags & ~TWHEEL_ADD_ABSTIME || clock == TWHEEL_CLOCK_REALTIME ||
+		     args->slack | args->period | args->runs | args->queue | args->reserved)) {
+		if (args->flags & ~ADD_FLAGS || rare_args_check(call->file->instance, args, clock))
+			return -EINVAL;
+		if (clock == TWHEEL_CLOCK_REALTIME)
+			op_args->flags |= TWHEEL_OP_WALL;
+		if (args->flags & TWHEEL_ADD_CANCEL_ON_SET)
+			op_args->flags |= TWHEEL_OP_CANCEL_ON_SET;
+	}
+	op_args->wheel = NULL;
+	op_args->slack_ns = args->slack;
+	op_args->condition = args->condition;
+	op_args->quorum = args->quorum;
+	op_args->threshold = args->threshold;
+	op_args->nr_keys = args->nr_keys;
+	op_args->specs = twheel_call_specs(call, args->keys, args->nr_keys, args->key_size);
 	if (IS_ERR(op_args->specs))
 		return PTR_ERR(op_args->specs);
 	return twheel_op_check(op_args);

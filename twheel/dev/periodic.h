@@ -22,6 +22,9 @@
  * @fixed_delay: immutable
  * @paused: the timer is stopped because the event has not been read
  * @finished: the last expiration has been counted
+ * @ended: the operation has ended
+ * @queued: there is an event to read
+ * @reading: a reader is delivering the event
  * @part: for the timer of the operation, which has no deadline, by CLOCK_REALTIME
  *
  * The other fields are protected by the lock of the operation's event queue.
@@ -41,6 +44,9 @@ struct twheel_file_periodic {
 	bool			fixed_delay;
 	bool			paused;
 	bool			finished;
+	bool			ended;
+	bool			queued;
+	bool			reading;
 	struct twheel_wall_part	part;
 };
 

@@ -22,7 +22,7 @@ static u64 events_age(struct twheel_events *events)
 	u64 now = 0, time = 0;
 
 	spin_lock(&events->lock);
-	file_op = events->events;
+	file_op = twheel_events_oldest(events);
 	if (file_op) {
 		periodic = twheel_file_op_periodic(file_op);
 		if (periodic && periodic->expirations) {
@@ -44,9 +44,10 @@ bool twheel_queue_query(struct twheel_events *events, void *data)
 	struct twheel_query_args *query = data;
 	u64 age;
 
-	twheel_events_collect_all(events, TWHEEL_KILLABLE);
-	query->detached += READ_ONCE(events->nr_pending);
-	query->detached_unread += READ_ONCE(events->unread);
+	spin_lock(&events->lock);
+	query->detached += twheel_events_pending(events);
+	query->detached_unread += twheel_events_unread(events);
+	spin_unlock(&events->lock);
 	query->queue_ops = max(query->queue_ops, READ_ONCE(events->held));
 	age = events_age(events);
 	if (age > query->oldest_unread_ns) {
@@ -73,11 +74,10 @@ void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query
 {
 	struct twheel_events *own = &file->own;
 
-	twheel_events_collect_all(own, TWHEEL_KILLABLE);
 	spin_lock(&own->lock);
 	/* At most max_file_pending. */
-	query->own = own->nr_pending + atomic_read(&file->nr_detached);
-	query->unread = own->unread;
+	query->own = twheel_events_pending(own) + atomic_read(&file->nr_detached);
+	query->unread = twheel_events_unread(own);
 	spin_unlock(&own->lock);
 }
 

