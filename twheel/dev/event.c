@@ -200,6 +200,7 @@ u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int
 	int err;
 
 	while ((file_op = twheel_file_next_op(file, file_op, &leaves))) {
+		cond_resched();
 		if (flags & TWHEEL_KILLABLE && fatal_signal_pending(current)) {
 			twheel_file_op_put(file_op);
 			break;
@@ -211,7 +212,6 @@ u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int
 		else
 			err = twheel_op_end(&file_op->op, reason, error, value);
 		nr += !err;
-		cond_resched();
 	}
 	return nr;
 }

@@ -32,8 +32,6 @@ struct twheel_watch_chunk {
  * @events: its event queue; immutable
  * @id: set before the operation is visible to user space
  * @cookie: immutable
- * @entry: in the pending list of its event queue, from just before the add
- * @rcu: after the end of its life, unless it comes from a slab cache
  * @next: next operation on a list of events of that queue
  * @chunks: watches added after the operation
  * @clock: clock ID that the caller chose; immutable

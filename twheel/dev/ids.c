@@ -6,7 +6,7 @@
  * leaf, the lower ones that of a slot in it. A leaf is memory for up to 16 objects of one size. It
  * belongs to a file, whose lock protects its slots: CPUs with files of their own share no lock.
  * The slot of an object that was freed is used again at once, but the generation of the leaf has
- * grown: an old id does not match a new object until 2^37 more have been added to the leaf.
+ * grown: an old id does not match a new object until 2^34 more have been added to the leaf.
  *
  * The table has a descriptor of 16 bytes for each number of a leaf. It stays until the end of the
  * table, keeps the generation while no leaf has the number, and links the unused numbers.

@@ -16,8 +16,11 @@
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
-/* The low bits of a plain id are the index; then follow 37 of a generation. */
-#define TWHEEL_INDEX_BITS	26
+/*
+ * The low bits of a plain id are the index; then follow 34 of a generation. There are numbers for
+ * 2^25 leaves: a user, with 2^22 operations by default, cannot use them up even if each has a leaf.
+ */
+#define TWHEEL_INDEX_BITS	29
 #define TWHEEL_INDEX_END	BIT(TWHEEL_INDEX_BITS)
 #define TWHEEL_INDEX_MASK	(TWHEEL_INDEX_END - 1)
 

@@ -26,6 +26,8 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
 			 const struct twheel_add_args *args, u64 id)
 {
 	WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
+	/* They have the slot, and are read as soon as there is a reference. */
+	file_op->flags |= args->flags | (args->period ? TWHEEL_FILE_OP_PERIODIC : 0);
 	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */
 	smp_wmb();
 	twheel_op_init(&file_op->op, &twheel_file_op_ops);
@@ -33,9 +35,6 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
 	file_op->cookie = args->cookie;
 	file_op->chunks = NULL;
 	file_op->clock = args->clock;
-	file_op->flags |= args->flags;
-	if (unlikely(args->period))
-		file_op->flags |= TWHEEL_FILE_OP_PERIODIC;
 	if (unlikely(args->flags & TWHEEL_ADD_DETACHED))
 		kref_get(&twheel_file_op_detached(file_op)->ref);
 	/* From here on every file of the instance can look the operation up. */
@@ -250,7 +249,7 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 		return err;
 	}
 	/*
-	 * Pairs with the barrier in twheel_events_shut(), before a drain visits the pending list:
+	 * Pairs with the barrier in twheel_events_shut(), before a drain visits the leaves:
 	 * either this sees the store before it, or the drain sees that the operation is pending.
 	 */
 	smp_mb();

@@ -11,7 +11,6 @@
 /**
  * struct twheel_file_periodic - the timer of a periodic operation, which follows in memory
  * @timer: the timer
- * @rcu: after the end of its life
  * @wheel: wheel of the timer; immutable
  * @expirations: expired periods not yet reported by a delivered event
  * @next: next deadline
@@ -30,10 +29,7 @@
  * The other fields are protected by the lock of the operation's event queue.
  */
 struct twheel_file_periodic {
-	union {
-		struct twheel_wall_timer timer;
-		struct rcu_head		rcu;
-	};
+	struct twheel_wall_timer timer;
 	struct twheel		*wheel;
 	u64			expirations;
 	u64			next;
