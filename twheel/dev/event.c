@@ -184,10 +184,10 @@ void twheel_events_empty(struct twheel_events *events)
 
 /*
  * End all pending operations of a file, except detached ones. @reason is TWHEEL_REASON_CANCELLED if
- * its queue has been shut: an add in progress cancels its own operation, see file_op_end_late(), and
- * no callback of an ended operation is running on return. Otherwise it is TWHEEL_REASON_COMPLETED,
- * and operations added during the call may or may not be ended. @flags is TWHEEL_KILLABLE or
- * TWHEEL_MAY_SLEEP. May sleep.
+ * its queue has been shut: an add in progress cancels its own operation, see file_op_end_late(),
+ * and no callback of an ended operation is running on return. Otherwise it is
+ * TWHEEL_REASON_COMPLETED, and operations added during the call may or may not be ended. @flags is
+ * TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May sleep.
  *
  * Returns the number of operations ended by this call. Without the lock, it bounds the visits by a
  * count that may be stale: adds and ends go on anyway.

@@ -199,7 +199,8 @@ static struct twheel_leaf *file_find_leaf(struct twheel_file *file, struct twhee
 		*class = TWHEEL_LEAF_SINGLE;
 	if (likely(!made))
 		return *class == TWHEEL_LEAF_SINGLE ? NULL :
-		       list_first_entry_or_null(&file->partial[*class], struct twheel_leaf, partial);
+		       list_first_entry_or_null(&file->partial[*class],
+						struct twheel_leaf, partial);
 	if (unlikely(made->class != *class))
 		return NULL;
 	file_add_leaf(file, made);
@@ -298,13 +299,14 @@ static __always_inline bool file_op_try_get(struct twheel_file_op *file_op)
 /* The id of an operation with a reference. Other members are valid if it is not TWHEEL_NO_ID. */
 static u64 file_op_id(const struct twheel_file_op *file_op)
 {
-	/* Both pair with the store in twheel_file_op_set_id(). */
 #ifdef CONFIG_64BIT
+	/* Pairs with the release in twheel_file_op_set_id(). */
 	return smp_load_acquire(&file_op->id);
 #else
 	/* This may be half of TWHEEL_NO_ID, which does not match either. */
 	u64 id = READ_ONCE(file_op->id);
 
+	/* Pairs with the smp_wmb() in twheel_file_op_set_id(). */
 	smp_rmb();
 	return id;
 #endif
@@ -458,8 +460,8 @@ static struct twheel_file_op *file_op_take(struct twheel_file *file, struct twhe
 }
 
 /*
- * Memory for an operation of @user that is charged to its file and event queue, and an id. Until the
- * caller initialises it, it has no references, and calls on it fail with -ENOENT. Returns an
+ * Memory for an operation of @user that is charged to its file and event queue, and an id. Until
+ * the caller initialises it, it has no references, and calls on it fail with -ENOENT. Returns an
  * ERR_PTR() as file_check(), or -ENOMEM. May sleep.
  */
 struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_user *user,

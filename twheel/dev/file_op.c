@@ -3,9 +3,9 @@
  * Character devices: memory and further watches of operations.
  *
  * A leaf of ids.c is the memory of some operations and of the watches of their adds: 16 operations
- * with the same number of keys, since to allocate and free one, and to charge it to a memory cgroup,
- * takes 860 instructions. A leaf belongs to a file. An open file keeps up to 8 empty leaves, since
- * operations are often added and ended in turn, 128 at a time.
+ * with the same number of keys, since to allocate and free one, and to charge it to a memory
+ * cgroup, takes 860 instructions. A leaf belongs to a file. An open file keeps up to 8 empty
+ * leaves, since operations are often added and ended in turn, 128 at a time.
  *
  * A leaf of a single operation serves those with many keys; those that need memory in front of
  * them: the timer of a periodic operation, or what the timer of one by CLOCK_REALTIME needs in

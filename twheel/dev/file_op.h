@@ -113,8 +113,10 @@ static inline u32 twheel_file_op_slot(const struct twheel_file_op *file_op)
 static inline void twheel_file_op_set_id(struct twheel_file_op *file_op, u64 id)
 {
 #ifdef CONFIG_64BIT
+	/* Pairs with the acquire in file_op_id(). */
 	smp_store_release(&file_op->id, id);
 #else
+	/* Pairs with the smp_rmb() in file_op_id(). */
 	smp_wmb();
 	WRITE_ONCE(file_op->id, id);
 #endif

@@ -4,9 +4,9 @@
  *
  * An ended operation is its own event, so delivery allocates nothing.
  *
- * The thread that ends an operation does not take the lock. It makes the operation the newest one of
- * a list that starts with the oldest one, and then links it behind the one that was the newest. A
- * reader takes operations off the head of the list, with the lock held:
+ * The thread that ends an operation does not take the lock. It makes the operation the newest one
+ * of a list that starts with the oldest one, and then links it behind the one that was the newest.
+ * A reader takes operations off the head of the list, with the lock held:
  *
  *	CPU 0					CPU 1
  *	twheel_event_push()			event_pop(), of the last operation
@@ -241,11 +241,14 @@ bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file
 	file_op->next = NULL;
 	preempt_disable();
 	prev = xchg(&events->newest, file_op);
-	/* Pairs with the address dependencies of event_pop(), like the xchg(). */
-	if (prev)
+	/* The releases pair with the address dependencies of event_pop(), like the xchg(). */
+	if (prev) {
+		/* See above. */
 		smp_store_release(&prev->next, file_op);
-	else
+	} else {
+		/* See above. */
 		smp_store_release(&events->oldest, file_op);
+	}
 	preempt_enable();
 	return !prev;
 }
