@@ -79,22 +79,6 @@ static bool take_key(const char *text, void *to)
 	return parse_key(text, &option->key);
 }
 
-/* Greater than every errno that has a name. */
-#define MAX_ERROR	256
-
-static bool take_error(const char *text, void *to)
-{
-	for (int error = 1; error < MAX_ERROR; error++) {
-		const char *name = strerrorname_np(error);
-
-		if (!name || strcmp(text, name))
-			continue;
-		*(int *)to = error;
-		return true;
-	}
-	return false;
-}
-
 /* @verb: "completed" or "cancelled" */
 static void print_number(const struct command_line *line, const char *verb, unsigned int nr)
 {

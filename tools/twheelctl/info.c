@@ -80,24 +80,6 @@ static void print_info(const struct twheel_pending *p, const struct twheel_watch
 		print_key(&keys[i], p->condition);
 }
 
-static void print_info_json(const struct twheel_pending *p,
-			    const struct twheel_watch_spec *keys)
-{
-	json_t *texts = json_array(), *needs = json_array(), *bits = json_array();
-	json_t *object = json_pending(p);
-	char text[TWHEEL_KEY_FORMAT_SIZE];
-
-	for (__u32 i = 0; i < p->nr_keys && i < TWHEEL_MAX_KEYS; i++) {
-		json_array_append_new(texts, json_string(twheel_key_format(keys[i].key, text)));
-		json_array_append_new(needs, json_integer(keys[i].need));
-		json_array_append_new(bits, json_integer(keys[i].bit));
-	}
-	json_object_set_new(object, "keys", texts);
-	json_object_set_new(object, "needs", needs);
-	json_object_set_new(object, "bits", bits);
-	print_json(object);
-}
-
 static enum outcome info_operation(struct command_line *line, int fd, __u64 id)
 {
 	struct twheel_watch_spec keys[TWHEEL_MAX_KEYS];
@@ -106,7 +88,7 @@ static enum outcome info_operation(struct command_line *line, int fd, __u64 id)
 	if (twheel_info(fd, id, &pending, keys, TWHEEL_MAX_KEYS))
 		return refused(line, line->args[0]);
 	if (line->json)
-		print_info_json(&pending, keys);
+		print_json(json_info(&pending, keys));
 	else
 		print_info(&pending, keys);
 	return OUTCOME_OK;

@@ -52,6 +52,9 @@ static const struct command_entry commands[] = {
 	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command, true },
 	{ "heartbeat", NULL, rearm_command, true },
 	{ "watch", "print the events of detached operations", watch_command, true },
+	{ "save", "print purgatories with their detached operations, for restore",
+	  save_command, true },
+	{ "restore", "add the operations that save has printed", restore_command, true },
 	{ "help", "print this help, or the help of a command", help_command, false },
 	{ }
 };
@@ -171,7 +174,8 @@ static bool uses_environment(const struct command_entry *entry)
 {
 	return entry->run != create_command && entry->run != apply_command &&
 	       entry->run != remove_command && entry->run != metrics_command &&
-	       entry->run != wheel_command && entry->run != help_command;
+	       entry->run != wheel_command && entry->run != save_command &&
+	       entry->run != restore_command && entry->run != help_command;
 }
 
 static enum outcome run_entry(const struct command_entry *entry, struct command_line *line,

@@ -78,7 +78,7 @@ static bool take_watch(const char *text, void *to)
 	return true;
 }
 
-static bool take_clock(const char *text, void *to)
+bool take_clock(const char *text, void *to)
 {
 	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 	struct number *clock = to;

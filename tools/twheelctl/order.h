@@ -23,6 +23,9 @@ struct order {
 /* Parses the arguments of 'twheelctl add'. Return: as take_options(). */
 bool take_order(struct command_line *line, struct order *order);
 
+/* For option_spec.take: the name of a clock, to a struct number. */
+bool take_clock(const char *text, void *to);
+
 /* Return: the name of a clock ID or an enum twheel_condition. */
 const char *condition_name(__u32 condition);
 

@@ -53,6 +53,23 @@ json_t *json_pending(const struct twheel_pending *pending)
 	return object;
 }
 
+json_t *json_info(const struct twheel_pending *p, const struct twheel_watch_spec *keys)
+{
+	json_t *texts = json_array(), *needs = json_array(), *bits = json_array();
+	json_t *object = json_pending(p);
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+
+	for (__u32 i = 0; i < p->nr_keys && i < TWHEEL_MAX_KEYS; i++) {
+		json_array_append_new(texts, json_string(twheel_key_format(keys[i].key, text)));
+		json_array_append_new(needs, json_integer(keys[i].need));
+		json_array_append_new(bits, json_integer(keys[i].bit));
+	}
+	json_object_set_new(object, "keys", texts);
+	json_object_set_new(object, "needs", needs);
+	json_object_set_new(object, "bits", bits);
+	return object;
+}
+
 void print_pending_head(void)
 {
 	printf("%-12s  %-14s  %-9s  %7s  %s\n", "ID", "EXPIRES IN", "CONDITION", "MISSING",

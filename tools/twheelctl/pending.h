@@ -17,6 +17,9 @@ json_t *json_pending(const struct twheel_pending *pending);
 /* Return: the keys in @pending as a JSON array. */
 json_t *json_pending_keys(const struct twheel_pending *pending);
 
+/* Return: an operation with all of its keys, as of twheel_info(), as a JSON object. */
+json_t *json_info(const struct twheel_pending *pending, const struct twheel_watch_spec *keys);
+
 /* Print the header and a line of the table of operations. */
 void print_pending_head(void);
 void print_pending(const struct twheel_pending *pending);

@@ -33,19 +33,11 @@ void print_json(json_t *object)
 	write_json(stdout, object);
 }
 
-bool show_change(const struct command_line *line, json_t *object, const char *format, ...)
+/* Prints a line, and frees it. */
+static bool show_text(char *text)
 {
-	char *text = NULL;
 	bool written;
-	va_list args;
 
-	va_start(args, format);
-	if (line->json)
-		text = json_dumps(object, JSON_FLAGS);
-	else if (vasprintf(&text, format, args) < 0)
-		text = NULL;
-	va_end(args);
-	json_decref(object);
 	if (!text)
 		exit(device_failure("output"));
 	puts(text);
@@ -54,6 +46,29 @@ bool show_change(const struct command_line *line, json_t *object, const char *fo
 		fprintf(stderr, "%s\n", text);
 	free(text);
 	return written;
+}
+
+bool show_json(json_t *object)
+{
+	char *text = object ? json_dumps(object, JSON_FLAGS) : NULL;
+
+	json_decref(object);
+	return show_text(text);
+}
+
+bool show_change(const struct command_line *line, json_t *object, const char *format, ...)
+{
+	char *text;
+	va_list args;
+
+	if (line->json)
+		return show_json(object);
+	json_decref(object);
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	return show_text(text);
 }
 
 void make_printable(char *text)
@@ -81,6 +96,22 @@ json_t *json_deadline(__u64 deadline)
 static const char *error_name(int error)
 {
 	return strerrorname_np(error) ?: "an unknown error";
+}
+
+/* Greater than every errno that has a name. */
+#define MAX_ERROR	256
+
+bool take_error(const char *text, void *to)
+{
+	for (int error = 1; error < MAX_ERROR; error++) {
+		const char *name = strerrorname_np(error);
+
+		if (!name || strcmp(text, name))
+			continue;
+		*(int *)to = error;
+		return true;
+	}
+	return false;
 }
 
 static const char *reason_name(__u32 reason)

@@ -28,6 +28,9 @@ void print_json(json_t *object);
 bool show_change(const struct command_line *line, json_t *object, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* show_change() of a command that always prints JSON. */
+bool show_json(json_t *object);
+
 /* Replaces the bytes that are not printable ASCII by '?'. */
 void make_printable(char *text);
 
@@ -39,6 +42,9 @@ json_t *json_digits(__u64 number);
 
 /* Return: a deadline or a remaining time in ns, as a string of digits; null for never. */
 json_t *json_deadline(__u64 deadline);
+
+/* For option_spec.take: the number of the error @text, to an int. */
+bool take_error(const char *text, void *to);
 
 /* Return: the name of a clock; "unknown" for one of a later module. */
 const char *clock_name(__u32 clock);

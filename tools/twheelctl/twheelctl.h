@@ -48,6 +48,8 @@ enum outcome metrics_command(struct command_line *line);
 enum outcome wheel_command(struct command_line *line);
 enum outcome rearm_command(struct command_line *line);
 enum outcome remove_command(struct command_line *line);
+enum outcome restore_command(struct command_line *line);
+enum outcome save_command(struct command_line *line);
 enum outcome signal_command(struct command_line *line);
 enum outcome top_command(struct command_line *line);
 enum outcome watch_command(struct command_line *line);

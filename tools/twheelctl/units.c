@@ -104,10 +104,15 @@ struct timespec to_timespec(__u64 ns)
 	};
 }
 
-__u64 now_ns(void)
+__u64 clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+__u64 now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }

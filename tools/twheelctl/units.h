@@ -38,6 +38,9 @@ char *format_time(char buffer[TIME_TEXT_SIZE], __u64 ns);
 
 struct timespec to_timespec(__u64 ns);
 
+/* Return: a clock in ns. */
+__u64 clock_ns(clockid_t clock);
+
 /* Return: CLOCK_MONOTONIC in ns, the default clock of deadlines and events. */
 __u64 now_ns(void);
 

@@ -281,6 +281,17 @@ static int run_batch(struct fake_file *file, struct twheel_batch_args *args)
 	return 0;
 }
 
+static void query(const struct fake_purgatory *purgatory, struct twheel_query_args *args)
+{
+	int bytes = 0;
+
+	*args = purgatory->counts;
+	args->detached = fake_pending(purgatory->detached);
+	if (purgatory->detached && purgatory->detached->other_end >= 0)
+		real_ioctl(purgatory->detached->other_end, FIONREAD, &bytes);
+	args->detached_unread = bytes / sizeof(struct twheel_event);
+}
+
 static int call_file(struct fake_file *file, unsigned int call, void *args)
 {
 	struct twheel_complete_all_args *all = args;
@@ -307,7 +318,7 @@ static int call_file(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_REMOVE:
 		return remove_purgatory(args);
 	case TWHEEL_CALL_QUERY:
-		*(struct twheel_query_args *)args = file->purgatory->counts;
+		query(file->purgatory, args);
 		return 0;
 	default:
 		return fake_call(file, call, args);

@@ -66,6 +66,7 @@ void fake_expire(void);
 uint64_t fake_next_expiry(void);
 struct fake_op *fake_find(const struct fake_purgatory *purgatory, uint64_t id);
 void fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error);
+unsigned int fake_pending(const struct fake_file *file);
 void fake_forget(const struct fake_file *file);
 unsigned int fake_end_all(const struct fake_purgatory *purgatory, const struct fake_file *file,
 			  uint32_t reason, uint64_t value, int error);

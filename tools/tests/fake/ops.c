@@ -170,6 +170,16 @@ unsigned int fake_end_all(const struct fake_purgatory *purgatory, const struct f
 	return nr;
 }
 
+unsigned int fake_pending(const struct fake_file *file)
+{
+	const struct fake_op *op;
+	unsigned int nr = 0;
+
+	for (op = fake_ops; op; op = op->next)
+		nr += op->file == file;
+	return nr;
+}
+
 static void expire(struct fake_op *op)
 {
 	struct twheel_add_args *args = &op->args;
@@ -305,7 +315,9 @@ static int call_rearm(struct fake_op *op, struct twheel_rearm_args *args)
 	uint32_t mode = args->flags & ~TWHEEL_REARM_ABSTIME;
 
 	if (op->args.period || mode > TWHEEL_REARM_IF_LATER || bad_time(args->deadline) ||
-	    bad_time(args->slack)) {
+	    bad_time(args->slack) ||
+	    /* TWHEEL_ADD_ABSTIME and TWHEEL_REARM_ABSTIME are the same bit. */
+	    (op->args.clock == CLOCK_REALTIME && (op->args.flags ^ args->flags) & 1)) {
 		errno = op->args.period ? EOPNOTSUPP : EINVAL;
 		return -1;
 	}
@@ -391,6 +403,11 @@ static void describe(const struct fake_op *op, const struct fake_file *file,
 	pending->flags = op->file == file ? TWHEEL_PENDING_OWN : 0;
 	if (op->args.flags & TWHEEL_ADD_DETACHED)
 		pending->flags |= TWHEEL_PENDING_DETACHED;
+	if (op->args.flags & TWHEEL_ADD_CANCEL_ON_SET)
+		pending->flags |= TWHEEL_PENDING_CANCEL_ON_SET;
+	if (op->args.flags & TWHEEL_ADD_FIXED_DELAY)
+		pending->flags |= TWHEEL_PENDING_FIXED_DELAY;
+	pending->queue = op->args.queue;
 	for (i = 0; i < op->nr && i < TWHEEL_PENDING_KEYS; i++)
 		pending->keys[i] = op->watches[i].key;
 }

@@ -1,0 +1,687 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl restore: adds the operations and events that 'twheelctl save' has printed.
+ *
+ * The file is read twice. The first pass checks it, and notes the events and the keys that are
+ * satisfied. The second one adds.
+ *
+ * A key cannot be added as satisfied. So each key that is satisfied in an operation of a purgatory
+ * is signalled once, after all adds, and the other operations that watch it are added with a need,
+ * or a sum, that is greater by one. The operations with such a key get their deadlines after the
+ * signal: until then they cannot end. (A periodic operation has its deadline at once.)
+ *
+ * The bit of a key is its position in the add. A bit without a key gets a placeholder, which is
+ * removed again.
+ *
+ * An unread event is an operation that is added and then ended in the same way, with placeholders
+ * for its keys, which the event does not name.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "create.h"
+#include "failure.h"
+#include "options.h"
+#include "order.h"
+#include "save.h"
+#include "show.h"
+#include "units.h"
+
+static const char restore_help[] =
+"usage: twheelctl restore FILE [--json]\n"
+"\n"
+"Creates the purgatories of a file of 'twheelctl save', unless they exist, adds its\n"
+"operations and events, and prints the purgatory, the old and the new ID of each.\n"
+"\n"
+"  --json    print JSON, one object per line\n"
+"\n"
+"A deadline is kept. After a restart of the machine, the clocks monotonic and boottime\n"
+"begin anew: an operation then has the time that remained, less the time until the\n"
+"restore if its clock is boottime.\n"
+"\n"
+"Nothing is added if a line of the file is wrong, or missing at its end. Exits with 1 if\n"
+"an operation was refused, which has no new ID, and the others are added.\n";
+
+/* The first half of the keys of this command: a random number. See placeholder(). */
+#define PLACEHOLDER	0x8d5f3c1eb29a4767ULL
+
+/* Numbers of placeholders: + bit */
+#define NEVER_SIGNALLED		0
+#define SIGNALLED		TWHEEL_MAX_KEYS
+#define OF_ONE_OPERATION	(2 * TWHEEL_MAX_KEYS)
+
+/**
+ * struct ending - what follows the add of an operation
+ * @id: the new ID
+ * @at: deadline, a time of its clock; of CLOCK_MONOTONIC if it is @relative
+ * @relative: the deadline is relative, with CLOCK_REALTIME
+ * @reason: of an event, which ends the operation; otherwise TWHEEL_REASON_EXPIRED: the deadline
+ * @value: of an event
+ * @error: of an event, positive
+ * @last: of an event: number of the placeholder whose signal completes it, or 0
+ */
+struct ending {
+	__u64 id;
+	__u64 at;
+	bool relative;
+	__u32 reason;
+	__u64 value;
+	int error;
+	__u64 last;
+};
+
+/**
+ * struct item - an operation to add
+ * @id: its old ID
+ * @args: arguments of the add, without its time
+ * @specs: its keys, by bit
+ * @satisfied: bits of satisfied keys
+ * @holes: bits without a key
+ * @ending: its deadline or end
+ * @deferred: @ending follows the signals
+ */
+struct item {
+	const char *id;
+	struct twheel_add_args args;
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+	__u64 satisfied;
+	__u64 holes;
+	struct ending ending;
+	bool deferred;
+};
+
+/**
+ * struct restore - a file
+ * @line: the command line
+ * @adding: the second pass
+ * @fd: the purgatory of the line
+ * @name: its name, or NULL
+ * @marks: of each purgatory: { "satisfied": { KEY: true }, "periods" and "ends": { ID: event } }
+ * @mark: that of @name
+ * @end: the last line
+ * @same_boot: the clocks still count from the same time
+ * @away: time since the save, in ns
+ * @list: what follows the signals
+ * @nr: number of entries in @list
+ * @serial: number of placeholders for one operation
+ */
+struct restore {
+	struct command_line *line;
+	bool adding;
+	int fd;
+	char name[TWHEEL_NAME_SIZE];
+	json_t *marks;
+	json_t *mark;
+	json_t *end;
+	bool same_boot;
+	__u64 away;
+	struct ending *list;
+	size_t nr;
+	__u64 serial;
+};
+
+static struct twheel_key placeholder(__u64 number)
+{
+	return (struct twheel_key){ { PLACEHOLDER, number } };
+}
+
+static __u64 less(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
+/* Fields of a line. They set @wrong if the field is of another type. */
+
+static const char *text_of(const json_t *object, const char *name, bool *wrong)
+{
+	const char *text = json_string_value(json_object_get(object, name));
+
+	*wrong |= !text;
+	return text ?: "";
+}
+
+/* null is TWHEEL_NEVER. */
+static __u64 digits_of(const json_t *object, const char *name, bool *wrong)
+{
+	__u64 number = TWHEEL_NEVER;
+
+	if (!json_is_null(json_object_get(object, name)))
+		*wrong |= !parse_count(text_of(object, name, wrong), UINT64_MAX, &number);
+	return number;
+}
+
+static __u64 count_of(const json_t *value, __u64 max, bool *wrong)
+{
+	*wrong |= !json_is_integer(value) || json_integer_value(value) < 0 ||
+		  (__u64)json_integer_value(value) > max;
+	return json_integer_value(value);
+}
+
+static __u32 condition_of(const char *name, bool *wrong)
+{
+	for (__u32 condition = 0; condition <= TWHEEL_COND_SUM; condition++)
+		if (!strcmp(condition_name(condition), name))
+			return condition;
+	*wrong = true;
+	return 0;
+}
+
+static json_t *marks_of(const struct restore *restore, const char *what)
+{
+	return json_object_get(restore->mark, what);
+}
+
+static bool is_marked(const struct restore *restore, struct twheel_key key)
+{
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+
+	return json_object_get(marks_of(restore, "satisfied"), twheel_key_format(key, text));
+}
+
+/* The fields that operations and events have. */
+static void parse_common(const json_t *object, struct item *item, bool *wrong)
+{
+	struct number clock = { };
+
+	*item = (struct item){ .ending.reason = TWHEEL_REASON_EXPIRED };
+	item->id = text_of(object, "id", wrong);
+	*wrong |= !take_clock(text_of(object, "clock", wrong), &clock);
+	item->args.clock = clock.value;
+	item->args.flags = TWHEEL_ADD_DETACHED;
+	item->args.cookie = digits_of(object, "cookie", wrong);
+	item->args.queue = count_of(json_object_get(object, "queue"), TWHEEL_MAX_QUEUES - 1, wrong);
+}
+
+static void parse_keys(const json_t *object, struct item *item, bool *wrong)
+{
+	json_t *needs = json_object_get(object, "needs");
+	json_t *keys = json_object_get(object, "keys");
+	json_t *bits = json_object_get(object, "bits");
+	__u64 used = 0;
+
+	*wrong |= json_array_size(keys) > TWHEEL_MAX_KEYS;
+	for (size_t i = 0; i < json_array_size(keys) && !*wrong; i++) {
+		__u32 need = count_of(json_array_get(needs, i), TWHEEL_MAX_NEED, wrong);
+		__u32 bit = count_of(json_array_get(bits, i), TWHEEL_MAX_KEYS - 1, wrong);
+		const char *key = json_string_value(json_array_get(keys, i));
+
+		if (*wrong || used >> bit & 1 ||
+		    twheel_key_parse(key ?: "", &item->specs[bit].key)) {
+			*wrong = true;
+			return;
+		}
+		used |= 1ULL << bit;
+		if (!need && item->args.condition != TWHEEL_COND_SUM)
+			item->satisfied |= 1ULL << bit;
+		item->specs[bit].need = need ?: 1;
+		if (bit >= item->args.nr_keys)
+			item->args.nr_keys = bit + 1;
+	}
+	item->holes = ~used;
+}
+
+/* A quorum may be above the number of keys, some of which were removed. */
+static void fill_holes(struct item *item, bool *wrong)
+{
+	struct twheel_add_args *args = &item->args;
+	__u32 least = args->condition ? args->quorum ?: 1 : 0;
+
+	if (args->nr_keys < least)
+		args->nr_keys = least;
+	*wrong |= args->nr_keys > TWHEEL_MAX_KEYS;
+	if (args->nr_keys < TWHEEL_MAX_KEYS)
+		item->holes &= (1ULL << args->nr_keys) - 1;
+	for (__u64 mask = *wrong ? 0 : item->holes; mask; mask &= mask - 1) {
+		int bit = __builtin_ctzll(mask);
+
+		item->specs[bit] = (struct twheel_watch_spec){
+			.key = placeholder(NEVER_SIGNALLED + bit), .need = 1,
+		};
+	}
+}
+
+/* A reading of a clock, and the remaining time then: to one of this boot. */
+static void set_time(const struct restore *restore, struct item *item, __u64 at, __u64 remaining)
+{
+	clockid_t clock = item->ending.relative ? CLOCK_MONOTONIC : item->args.clock;
+
+	item->ending.at = at;
+	if (restore->same_boot || clock == CLOCK_REALTIME || at == TWHEEL_NEVER)
+		return;
+	if (clock == CLOCK_BOOTTIME)
+		remaining -= less(restore->away, remaining);
+	item->ending.at = clock_ns(clock) + remaining;
+}
+
+/*
+ * The periods in an event that was not read are expected again: the first of them is the deadline.
+ * Return: the time from there to the deadline of the operation.
+ */
+static __u64 unread_periods(const struct restore *restore, struct item *item, __u64 deadline)
+{
+	json_t *event = json_object_get(marks_of(restore, "periods"), item->id);
+	struct twheel_add_args *args = &item->args;
+	bool wrong = false;
+	__u64 first;
+
+	if (!event)
+		return 0;
+	first = digits_of(event, "deadline", &wrong);
+	if (args->flags & TWHEEL_ADD_FIXED_DELAY) {
+		args->runs += args->runs && first < deadline;
+	} else {
+		first -= (json_integer_value(json_object_get(event, "expirations")) - 1) *
+			 args->period;
+		args->runs += args->runs ? (deadline - first) / args->period : 0;
+	}
+	return deadline - first;
+}
+
+static bool parse_operation(const struct restore *restore, const json_t *object, struct item *item)
+{
+	struct twheel_add_args *args = &item->args;
+	__u64 missing, at, remaining, back;
+	bool wrong = false;
+
+	parse_common(object, item, &wrong);
+	args->condition = condition_of(text_of(object, "condition", &wrong), &wrong);
+	args->period = digits_of(object, "period", &wrong);
+	args->runs = digits_of(object, "runs", &wrong);
+	args->flags |= json_is_true(json_object_get(object, "cancel_on_set")) ?
+		       TWHEEL_ADD_CANCEL_ON_SET : 0;
+	args->flags |= json_is_true(json_object_get(object, "fixed_delay")) ?
+		       TWHEEL_ADD_FIXED_DELAY : 0;
+	parse_keys(object, item, &wrong);
+	missing = digits_of(object, "missing", &wrong);
+	if (args->condition == TWHEEL_COND_QUORUM)
+		args->quorum = missing + __builtin_popcountll(item->satisfied);
+	if (args->condition == TWHEEL_COND_SUM)
+		args->threshold = missing;
+	fill_holes(item, &wrong);
+
+	item->ending.relative = json_object_get(object, "monotonic");
+	at = digits_of(object, item->ending.relative ? "monotonic" : "deadline", &wrong);
+	remaining = digits_of(object, "remaining", &wrong);
+	if (wrong)
+		return false;
+	back = args->period ? unread_periods(restore, item, at) : 0;
+	set_time(restore, item, at, remaining);
+	item->ending.at -= less(back, item->ending.at);
+	return true;
+}
+
+/* The keys of an event by its satisfied bits, or an amount that is missing. None is removed. */
+static void set_event_keys(struct restore *restore, struct item *item, __u64 missing, bool *wrong)
+{
+	struct twheel_add_args *args = &item->args;
+	unsigned int nr = __builtin_popcountll(item->satisfied);
+	int highest = TWHEEL_MAX_KEYS - 1 - __builtin_clzll(item->satisfied | 1);
+
+	if (item->satisfied) {
+		*wrong |= missing > TWHEEL_MAX_KEYS - nr;
+		args->condition = TWHEEL_COND_QUORUM;
+		args->quorum = nr + missing;
+		args->nr_keys = highest + 1;
+	} else if (missing) {
+		args->condition = TWHEEL_COND_SUM;
+		args->threshold = missing;
+	}
+	item->holes = ~item->satisfied;
+	fill_holes(item, wrong);
+	item->holes = 0;
+	for (__u64 mask = item->satisfied; mask; mask &= mask - 1) {
+		int bit = __builtin_ctzll(mask);
+
+		item->specs[bit].key = placeholder(SIGNALLED + bit);
+		item->specs[bit].need = 1;
+	}
+	if (item->satisfied && !missing) {
+		item->ending.last = OF_ONE_OPERATION + restore->serial++;
+		item->specs[highest].key = placeholder(item->ending.last);
+		item->satisfied &= ~(1ULL << highest);
+	}
+}
+
+static __u32 reason_of(const char *name, bool *wrong)
+{
+	if (!strcmp(name, "completed"))
+		return TWHEEL_REASON_COMPLETED;
+	*wrong |= strcmp(name, "expired") && strcmp(name, "cancelled");
+	return *name == 'e' ? TWHEEL_REASON_EXPIRED : TWHEEL_REASON_CANCELLED;
+}
+
+static bool parse_event(struct restore *restore, const json_t *object, struct item *item)
+{
+	json_t *bits = json_object_get(object, "satisfied");
+	json_t *error = json_object_get(object, "error");
+	__u64 missing, expirations, now;
+	json_t *periods;
+	bool wrong = false;
+
+	parse_common(object, item, &wrong);
+	item->ending.reason = reason_of(text_of(object, "reason", &wrong), &wrong);
+	item->ending.value = digits_of(object, "value", &wrong);
+	if (!json_is_null(error))
+		wrong |= !take_error(text_of(object, "error", &wrong), &item->ending.error);
+	missing = digits_of(object, "missing", &wrong);
+	expirations = count_of(json_object_get(object, "expirations"), INT64_MAX, &wrong);
+	wrong |= !json_is_array(bits);
+	for (size_t i = 0; i < json_array_size(bits); i++)
+		item->satisfied |= 1ULL << (count_of(json_array_get(bits, i), TWHEEL_MAX_KEYS - 1,
+						     &wrong) & (TWHEEL_MAX_KEYS - 1));
+	item->ending.at = digits_of(object, "deadline", &wrong);
+	if (wrong)
+		return false;
+	set_event_keys(restore, item, missing, &wrong);
+	set_time(restore, item, item->ending.at, 0);
+	/* It has passed, even if the clock was set back. */
+	now = clock_ns(item->args.clock);
+	if (item->ending.at > now)
+		item->ending.at = now;
+
+	/* The periods of an earlier event, if the operation ended after that one was taken. */
+	periods = json_object_get(marks_of(restore, "periods"), item->id);
+	expirations += json_integer_value(json_object_get(periods, "expirations"));
+	if (item->ending.reason == TWHEEL_REASON_EXPIRED && expirations > 1) {
+		item->args.period = 1;
+		item->args.runs = expirations;
+		item->ending.at -= less(expirations - 1, item->ending.at);
+	}
+	item->deferred = true;
+	return !wrong;
+}
+
+/* First pass: notes the keys that are satisfied. */
+static void mark_keys(const struct restore *restore, const struct item *item)
+{
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+
+	for (__u64 mask = item->satisfied; mask; mask &= mask - 1)
+		json_object_set_new(marks_of(restore, "satisfied"),
+				    twheel_key_format(item->specs[__builtin_ctzll(mask)].key, text),
+				    json_true());
+}
+
+/* Makes up for the signals that follow. */
+static void expect_signals(const struct restore *restore, struct item *item)
+{
+	for (__u32 i = 0; i < item->args.nr_keys; i++) {
+		if (!is_marked(restore, item->specs[i].key))
+			continue;
+		item->deferred = true;
+		if (item->args.condition == TWHEEL_COND_SUM)
+			item->args.threshold += item->args.threshold < UINT64_MAX;
+		else
+			item->specs[i].need += !(item->satisfied >> i & 1);
+	}
+}
+
+static __u64 deadline_of(const struct ending *e)
+{
+	__u64 now = now_ns();
+
+	if (e->at == TWHEEL_NEVER || !e->relative)
+		return e->at;
+	return e->at > now ? e->at - now : 0;
+}
+
+static void note(struct restore *restore, enum outcome outcome)
+{
+	if (!restore->line->outcome)
+		restore->line->outcome = outcome;
+}
+
+static void fail(struct restore *restore, const char *what)
+{
+	struct command_line add = { .command = "add" };
+
+	note(restore, refused(&add, what));
+}
+
+static void print_restored(const struct restore *restore, const struct item *item, bool added)
+{
+	json_t *object = json_pack("{s:s, s:s, s:s, s:o}", "type", "restored",
+				   "name", restore->name, "old", item->id,
+				   "id", added ? json_digits(item->args.id) : json_null());
+
+	if (added)
+		show_change(restore->line, object, "%s %s %llu", restore->name, item->id,
+			    item->args.id);
+	else
+		show_change(restore->line, object, "%s %s -", restore->name, item->id);
+}
+
+static void add(struct restore *restore, struct item *item)
+{
+	struct twheel_add_args *args = &item->args;
+	char what[128];
+	bool added;
+
+	expect_signals(restore, item);
+	args->keys = (uintptr_t)item->specs;
+	args->flags |= item->ending.relative ? 0 : TWHEEL_ADD_ABSTIME;
+	args->deadline = item->deferred && !args->period ? TWHEEL_NEVER :
+			 deadline_of(&item->ending);
+	added = !twheel_add(restore->fd, args);
+	if (!added) {
+		snprintf(what, sizeof(what), "%s: operation %s not restored", restore->name,
+			 item->id);
+		fail(restore, what);
+	}
+	print_restored(restore, item, added);
+	if (!added)
+		return;
+	item->ending.id = args->id;
+	if (item->deferred && !args->period) {
+		restore->list = must_realloc(restore->list, restore->nr + 1,
+					     sizeof(*restore->list));
+		restore->list[restore->nr++] = item->ending;
+	}
+	for (__u64 mask = item->holes; mask; mask &= mask - 1)
+		twheel_unwatch(restore->fd, args->id,
+			       placeholder(NEVER_SIGNALLED + __builtin_ctzll(mask)));
+}
+
+static int end(int fd, const struct ending *e)
+{
+	switch (e->reason) {
+	case TWHEEL_REASON_EXPIRED:
+		return twheel_rearm(fd, e->id, deadline_of(e),
+				    e->relative ? 0 : TWHEEL_REARM_ABSTIME) < 0 ? -1 : 0;
+	case TWHEEL_REASON_CANCELLED:
+		return twheel_cancel(fd, e->id);
+	}
+	if (e->last)
+		return twheel_signal(fd, placeholder(e->last), e->value, NULL);
+	return e->error ? twheel_complete_error(fd, e->id, -e->error) :
+			  twheel_complete(fd, e->id, e->value);
+}
+
+/* Signals the keys that are satisfied, and ends what was deferred. */
+static void end_purgatory(struct restore *restore)
+{
+	struct twheel_key key;
+	const char *text;
+	json_t *value;
+
+	if (restore->fd < 0)
+		return;
+	json_object_foreach(marks_of(restore, "satisfied"), text, value)
+		if (twheel_key_parse(text, &key) || twheel_signal(restore->fd, key, 0, NULL))
+			fail(restore, text);
+	for (size_t i = 0; i < restore->nr; i++)
+		if (end(restore->fd, &restore->list[i]))
+			fail(restore, restore->name);
+	restore->nr = 0;
+	close(restore->fd);
+	restore->fd = -1;
+}
+
+static bool take_properties(const json_t *object, struct twheel_create_args *args)
+{
+	const char *mode;
+	bool wrong = false;
+	char *end;
+
+	mode = text_of(object, "mode", &wrong);
+	args->mode = strtoul(mode, &end, 8);
+	wrong |= !*mode || *end;
+	args->uid = count_of(json_object_get(object, "uid"), UINT32_MAX, &wrong);
+	args->gid = count_of(json_object_get(object, "gid"), UINT32_MAX, &wrong);
+	args->max_pending = count_of(json_object_get(object, "max_pending"), UINT32_MAX, &wrong);
+	args->max_file_pending = count_of(json_object_get(object, "max_file_pending"), UINT32_MAX,
+					  &wrong);
+	args->max_watches = count_of(json_object_get(object, "max_watches"), UINT32_MAX, &wrong);
+	args->max_queue = count_of(json_object_get(object, "max_queue"), UINT32_MAX, &wrong);
+	return !wrong;
+}
+
+static bool take_purgatory_line(struct restore *restore, const json_t *object)
+{
+	struct command_line create = { .command = "create", .json = restore->line->json };
+	struct twheel_create_args args = { };
+	bool wrong = false;
+	const char *name = text_of(object, "name", &wrong);
+
+	if (wrong || !take_properties(object, &args) || !take_purgatory(&create, name))
+		return false;
+	end_purgatory(restore);
+	memset(restore->name, 0, sizeof(restore->name));
+	memcpy(restore->name, name, strlen(name));
+	if (!restore->adding) {
+		if (json_object_get(restore->marks, name))
+			return false;
+		json_object_set_new(restore->marks, name,
+				    json_pack("{s:{}, s:{}, s:{}}",
+					      "satisfied", "periods", "ends"));
+	}
+	restore->mark = json_object_get(restore->marks, name);
+	if (!restore->adding)
+		return true;
+	memcpy(args.name, restore->name, sizeof(args.name));
+	create.outcome = create_purgatory(&create, &args, true);
+	if (!create.outcome)
+		restore->fd = open_named(&create, OPEN_WRITE_ONLY);
+	note(restore, create.outcome);
+	return true;
+}
+
+static bool take_event(struct restore *restore, const json_t *object)
+{
+	bool more = json_is_true(json_object_get(object, "more"));
+	struct item item;
+	json_t *marks;
+
+	if (!parse_event(restore, object, &item))
+		return false;
+	marks = marks_of(restore, more ? "periods" : "ends");
+	if (!restore->adding && !json_object_get(marks, item.id))
+		json_object_set(marks, item.id, (json_t *)object);
+	if (!restore->adding && !more)
+		mark_keys(restore, &item);
+	if (restore->adding && !more)
+		add(restore, &item);
+	return true;
+}
+
+static bool take_operation(struct restore *restore, const json_t *object)
+{
+	struct item item;
+
+	if (!parse_operation(restore, object, &item))
+		return false;
+	if (!restore->adding)
+		mark_keys(restore, &item);
+	else if (!json_object_get(marks_of(restore, "ends"), item.id))
+		add(restore, &item);
+	return true;
+}
+
+static bool take_end(struct restore *restore, const json_t *object)
+{
+	char boot_id[BOOT_ID_SIZE];
+	bool wrong = false;
+	__u64 time, now;
+
+	read_boot_id(boot_id);
+	restore->same_boot = !strcmp(boot_id, text_of(object, "boot_id", &wrong));
+	time = digits_of(object, "time", &wrong);
+	now = clock_ns(CLOCK_REALTIME);
+	restore->away = now > time ? now - time : 0;
+	restore->end = restore->end ?: json_incref((json_t *)object);
+	return !wrong;
+}
+
+static bool take_line(struct restore *restore, const json_t *object)
+{
+	const char *type = json_string_value(json_object_get(object, "type")) ?: "";
+
+	if (restore->end && !restore->adding)
+		return false;
+	if (!strcmp(type, "purgatory"))
+		return take_purgatory_line(restore, object);
+	if (!strcmp(type, "saved"))
+		return take_end(restore, object);
+	/* The failure to open the purgatory has been reported. */
+	if (!*restore->name || (restore->adding && restore->fd < 0))
+		return restore->adding;
+	return !strcmp(type, "operation") ? take_operation(restore, object) :
+	       !strcmp(type, "event") && take_event(restore, object);
+}
+
+/* Return: false if a line is wrong, which has been reported. */
+static bool read_lines(struct restore *restore, FILE *file)
+{
+	const char *path = restore->line->args[0];
+	unsigned long nr = 0;
+	char *text = NULL;
+	bool ok = true;
+	size_t size = 0;
+
+	rewind(file);
+	while (ok && getline(&text, &size, file) > 0) {
+		json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+
+		nr++;
+		ok = take_line(restore, object);
+		json_decref(object);
+	}
+	free(text);
+	end_purgatory(restore);
+	if (!ok)
+		fprintf(stderr, "twheelctl: %s:%lu: not a line of 'twheelctl save'\n", path, nr);
+	else if (!restore->end)
+		fprintf(stderr, "twheelctl: %s: the end is missing\n", path);
+	return ok && restore->end;
+}
+
+enum outcome restore_command(struct command_line *line)
+{
+	static const struct option_spec specs[] = { { } };
+	struct restore restore = { .line = line, .fd = -1 };
+	FILE *file;
+
+	line->help = restore_help;
+	if (!take_arguments(line, specs, 1, 1))
+		return line->outcome;
+	if (line->purgatory)
+		return wrong_usage(line, "the file names the purgatories, not -p");
+	file = fopen(line->args[0], "re");
+	if (!file)
+		return device_failure(line->args[0]);
+	restore.marks = json_object();
+	if (!read_lines(&restore, file)) {
+		line->outcome = OUTCOME_USAGE;
+	} else {
+		restore.adding = true;
+		read_lines(&restore, file);
+	}
+	json_decref(restore.marks);
+	json_decref(restore.end);
+	free(restore.list);
+	fclose(file);
+	return line->outcome;
+}
