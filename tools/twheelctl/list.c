@@ -91,29 +91,6 @@ static enum outcome list_purgatories(bool json)
 	return OUTCOME_OK;
 }
 
-/* @begun: the table header has been printed, before the first operation */
-struct listing {
-	bool json;
-	bool begun;
-};
-
-static void print_operation(const struct twheel_pending *pending, void *context)
-{
-	struct listing *listing = context;
-	json_t *object;
-
-	if (listing->json) {
-		object = json_pending(pending);
-		json_object_set_new(object, "keys", json_pending_keys(pending));
-		print_json(object);
-		return;
-	}
-	if (!listing->begun)
-		print_pending_head();
-	listing->begun = true;
-	print_pending(pending);
-}
-
 static enum outcome list_operations(struct command_line *line, long max)
 {
 	struct listing listing = { .json = line->json };
@@ -121,7 +98,7 @@ static enum outcome list_operations(struct command_line *line, long max)
 
 	if (fd < 0)
 		return line->outcome;
-	if (list_pending(fd, max, print_operation, &listing) < 0)
+	if (list_pending(fd, max, show_pending, &listing) < 0)
 		line->outcome = refused(line, "cannot list the operations");
 	else if (!listing.begun && !line->json)
 		puts("no pending operation");

@@ -95,6 +95,23 @@ void print_pending(const struct twheel_pending *pending)
 	putchar('\n');
 }
 
+void show_pending(const struct twheel_pending *pending, void *context)
+{
+	struct listing *listing = context;
+	json_t *object;
+
+	if (listing->json) {
+		object = json_pending(pending);
+		json_object_set_new(object, "keys", json_pending_keys(pending));
+		print_json(object);
+		return;
+	}
+	if (!listing->begun)
+		print_pending_head();
+	listing->begun = true;
+	print_pending(pending);
+}
+
 int query_others(int fd, struct twheel_query_args *query)
 {
 	if (twheel_query(fd, query))

@@ -38,6 +38,19 @@ long list_pending(int fd, long max,
 		  void (*each)(const struct twheel_pending *pending, void *context),
 		  void *context);
 
+/**
+ * struct listing - a list of operations that is printed
+ * @json: as JSON
+ * @begun: the table header has been printed, before the first operation
+ */
+struct listing {
+	bool json;
+	bool begun;
+};
+
+/* For list_pending(): prints an operation. @listing is a struct listing. */
+void show_pending(const struct twheel_pending *pending, void *listing);
+
 /* Maximum number of operations in struct nearest. */
 #define MAX_NEAREST	32
 

@@ -58,14 +58,36 @@ void read_boot_id(char id[BOOT_ID_SIZE])
 		fclose(file);
 }
 
+/*
+ * 'twheelctl drain' has removed the permission to write from the node, and its uevent has the mode
+ * of the creation.
+ */
+static unsigned int mode_of_creation(const char *name)
+{
+	unsigned int mode = 0600;
+	char path[128], text[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/twheel-%s/uevent", PURGATORY_CLASS, name);
+	file = fopen(path, "re");
+	while (file && fgets(text, sizeof(text), file))
+		if (sscanf(text, "DEVMODE=%o", &mode) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return mode;
+}
+
 static bool save_properties(struct saving *saving)
 {
 	json_t *object = json_query("purgatory", &saving->query);
 	struct stat node = { };
+	unsigned int mode;
 
 	fstat(saving->fd, &node);
+	mode = node.st_mode & 0222 ? node.st_mode & 0666 : mode_of_creation(saving->query.name);
 	json_object_set_new(object, "max_watches", json_number(saving->query.max_watches));
-	json_object_set_new(object, "mode", json_sprintf("%04o", node.st_mode & 0666));
+	json_object_set_new(object, "mode", json_sprintf("%04o", mode));
 	json_object_set_new(object, "uid", json_number(node.st_uid));
 	json_object_set_new(object, "gid", json_number(node.st_gid));
 	return show_json(object);

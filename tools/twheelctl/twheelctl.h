@@ -41,6 +41,7 @@ enum outcome apply_command(struct command_line *line);
 enum outcome cancel_command(struct command_line *line);
 enum outcome complete_command(struct command_line *line);
 enum outcome create_command(struct command_line *line);
+enum outcome drain_command(struct command_line *line);
 enum outcome holders_command(struct command_line *line);
 enum outcome info_command(struct command_line *line);
 enum outcome list_command(struct command_line *line);
