@@ -223,7 +223,7 @@ static void parse_keys(const json_t *object, struct item *item, bool *wrong)
 	item->holes = ~used;
 }
 
-/* A quorum may be above the number of keys, some of which were removed. */
+/* An event names its satisfied keys only, and its condition may need more. */
 static void fill_holes(struct item *item, bool *wrong)
 {
 	struct twheel_add_args *args = &item->args;

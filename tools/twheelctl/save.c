@@ -161,7 +161,9 @@ static enum outcome save_purgatory(struct saving *saving)
 			return refused(&saving->line, saving->line.purgatory);
 	} while (query->detached > query->pending);
 	outcome = saving->line.outcome;
-	for (__u32 queue = 0; query->detached_unread && !outcome && queue < TWHEEL_MAX_QUEUES; queue++)
+	if (!query->detached_unread)
+		return outcome;
+	for (__u32 queue = 0; !outcome && queue < TWHEEL_MAX_QUEUES; queue++)
 		outcome = save_queue(saving, queue, query->detached_unread);
 	return outcome;
 }
