@@ -475,12 +475,15 @@ TEST_F(uring_cmd, multishot_read)
 		ASSERT_TRUE(ring_completion(ring, &cqe));
 		if (cqe.res == -EINVAL)
 			SKIP(return, "no multishot read, as documented before 6.7");
+		reads = !(cqe.flags & IORING_CQE_F_MORE);
+		/* The earlier completions have all buffers, and none is lost. */
+		if (cqe.res == -ENOBUFS)
+			continue;
 		ASSERT_LT(0, cqe.res);
 		for (i = 0; i < cqe.res / sizeof(struct twheel_event); i++)
 			seen[provided.events[cqe.flags >> 16][i].cookie]++;
 		got += i;
 		provide(cqe.flags >> 16);
-		reads = !(cqe.flags & IORING_CQE_F_MORE);
 	}
 	for (i = 0; i < OPS; i++)
 		EXPECT_EQ(1, seen[i]);
