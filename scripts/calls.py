@@ -200,6 +200,7 @@ STRUCT = """
  * @request: ioctl number
  * @min_size: size of the first version of its structure
  * @control: a call of the control node
+ * @events: a call of descriptors of TWHEEL_IOC_EVENTS
  * @mode: bits of the access that it needs, 1 to read and 2 to write
  * @right: TWHEEL_RIGHT_* that a restricted file needs; 0 for none, or if it depends on the
  *	arguments; TWHEEL_RIGHT_OTHERS if such a file cannot make the call
@@ -215,6 +216,7 @@ struct twheel_call_row {
 	unsigned int request;
 	unsigned int min_size;
 	bool control;
+	bool events;
 	unsigned int mode;
 	__u32 right;
 	bool batch;
@@ -241,8 +243,8 @@ def c_row(call):
     if right(call):
         fields.append(f".right = TWHEEL_RIGHT_{right(call)}")
     fields += [f".{key} = true" for key in ("batch", "ring", "opens") if row.get(key)]
-    if node(call) == "control":
-        fields.append(".control = true")
+    if node(call) != "file":
+        fields.append(f".{node(call)} = true")
     if "output" in row:
         fields.append(f"TWHEEL_OUT(struct twheel_{name}_args, {row['output'][0]}, "
                       f"{row['output'][-1]})")

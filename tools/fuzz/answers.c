@@ -93,7 +93,9 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 		report_event(t, event, "in the wrong queue");
 	if (!more)
 		count_final(view);
-	if (!more && ours && !cookie_ended(event->cookie))
+	if (event->flags & TWHEEL_EVENT_AGAIN && !from_detached)
+		report_event(t, event, "again from a queue that confirms none");
+	if (!more && ours && !cookie_ended(event->cookie) && !(event->flags & TWHEEL_EVENT_AGAIN))
 		report_event(t, event, cookie_was_refused(event->cookie) ?
 			     "of an add that was refused" : "delivered twice");
 }
@@ -125,6 +127,8 @@ static bool read_may_fail(const struct view *view, size_t size, bool plain, int 
 		return view->type != FILE_CONTROL;
 	case EINVAL:
 		return view->type == FILE_CONTROL || size < sizeof(struct twheel_event);
+	case EBUSY:
+		return view->type == FILE_EVENTS;
 	case EFAULT:
 		return !plain;
 	case EBADF:

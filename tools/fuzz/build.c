@@ -389,7 +389,11 @@ void build_args(struct thread *t, const struct view *view, struct trial *trial, 
 				    &args->complete_all_args.error);
 	case TWHEEL_CALL_EVENTS:
 		args->events_args.flags = one_in(t, 4) ? 0 : O_NONBLOCK;
+		args->events_args.flags |= one_in(t, 2) ? TWHEEL_EVENTS_CONFIRM : 0;
 		args->events_args.queue = some_queue(t);
+		return;
+	case TWHEEL_CALL_CONFIRM:
+		args->confirm_args.id = some_id(t, view);
 		return;
 	case TWHEEL_CALL_RESTRICT:
 		/* Mostly all rights, so that the file remains useful. */

@@ -34,6 +34,7 @@ static const struct {
 	[TWHEEL_CALL_COMPLETE_ALL]	= { "complete_all", 5 },
 	[TWHEEL_CALL_DRAIN]		= { "drain", 5 },
 	[TWHEEL_CALL_EVENTS]		= { "events", 12 },
+	[TWHEEL_CALL_CONFIRM]		= { "confirm", 8 },
 	[TWHEEL_CALL_RESTRICT]		= { "restrict", 2 },
 	[TWHEEL_CALL_INFO]		= { "info", 20 },
 	[TWHEEL_CALL_LIST]		= { "list", 16 },

@@ -190,8 +190,10 @@ const struct twheel_call_row *row_of(unsigned int call)
 /* Return: true if the node of the file does not support the call. */
 static bool misplaced(const struct trial *trial)
 {
-	return trial->known_file &&
-	       trial->type != (row_of(trial->call)->control ? FILE_CONTROL : FILE_PURGATORY);
+	const struct twheel_call_row *row = row_of(trial->call);
+
+	return trial->known_file && trial->type != (row->control ? FILE_CONTROL :
+						    row->events ? FILE_EVENTS : FILE_PURGATORY);
 }
 
 /* Return: true if the file was opened without the required access. */
@@ -282,11 +284,12 @@ static bool too_large(const struct trial *trial)
 	}
 }
 
-/* Return: true if EINVAL depends on the operation, or on limits. */
+/* Return: true if EINVAL depends on the operation, on the descriptor, or on limits. */
 static bool invalid_in_some_states(const struct trial *trial)
 {
 	return trial->call == TWHEEL_CALL_WATCH || trial->call == TWHEEL_CALL_UNWATCH ||
-	       trial->call == TWHEEL_CALL_REARM || trial->call == TWHEEL_CALL_CREATE;
+	       trial->call == TWHEEL_CALL_REARM || trial->call == TWHEEL_CALL_CREATE ||
+	       trial->call == TWHEEL_CALL_CONFIRM;
 }
 
 /* Return: true if the call may have failed with @error. */

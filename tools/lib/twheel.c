@@ -168,11 +168,18 @@ int twheel_events(int fd, __u32 queue, int flags)
 		.queue = queue,
 	};
 
-	if (flags & ~O_NONBLOCK) {
+	if (flags & ~(O_NONBLOCK | (int)TWHEEL_EVENTS_CONFIRM)) {
 		errno = EINVAL;
 		return -1;
 	}
 	return ioctl(fd, TWHEEL_IOC_EVENTS, &args);
+}
+
+int twheel_confirm(int fd, uint64_t id)
+{
+	struct twheel_confirm_args args = { .id = id };
+
+	return ioctl(fd, TWHEEL_IOC_CONFIRM, &args);
 }
 
 int twheel_restrict(int fd, unsigned int rights)

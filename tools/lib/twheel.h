@@ -301,15 +301,28 @@ ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr);
  * twheel_events() - open a queue of detached events of a named purgatory
  * @fd: the purgatory
  * @queue: number of the queue, below TWHEEL_MAX_QUEUES
- * @flags: 0 or O_NONBLOCK; the descriptor is always close-on-exec
+ * @flags: O_NONBLOCK, TWHEEL_EVENTS_CONFIRM; the descriptor is always close-on-exec
  *
  * An operation that was added with TWHEEL_ADD_DETACHED names the queue of its events. All
  * descriptors of a queue share it, and each event is delivered to one reader. They stay
  * valid after @fd was closed.
  *
+ * With TWHEEL_EVENTS_CONFIRM the descriptor keeps the events of its latest read, at most 64, until
+ * the next one confirms them. If it is closed before, for example since the process is killed,
+ * they are delivered to another reader, with TWHEEL_EVENT_AGAIN.
+ *
  * Return: a descriptor for twheel_read_events(), poll() and close(); or -1.
  */
 int twheel_events(int fd, __u32 queue, int flags);
+
+/**
+ * twheel_confirm() - confirm an event before the next read
+ * @fd: a descriptor from twheel_events() with TWHEEL_EVENTS_CONFIRM
+ * @id: operation of an event of its latest read
+ *
+ * Return: 0 or -1.
+ */
+int twheel_confirm(int fd, uint64_t id);
 
 /**
  * twheel_drain() - cancel all operations of an open file

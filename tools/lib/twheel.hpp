@@ -482,6 +482,12 @@ public:
 			detail::check(twheel_read_events(fd_, events, nr), "twheel_read_events"));
 	}
 
+	/* Confirms an event of the latest read of a queue with TWHEEL_EVENTS_CONFIRM. */
+	void confirm(const event &read) const
+	{
+		detail::check(twheel_confirm(fd_, read.id), "twheel_confirm");
+	}
+
 private:
 	int fd_;
 };
@@ -537,7 +543,7 @@ public:
 		return cancelled;
 	}
 
-	/* A queue of detached events. @flags: 0 or O_NONBLOCK */
+	/* A queue of detached events. @flags: O_NONBLOCK, TWHEEL_EVENTS_CONFIRM */
 	queue events(std::uint32_t number = 0, int flags = 0) const
 	{
 		return queue(detail::check(twheel_events(fd(), number, flags), "twheel_events"));
@@ -708,7 +714,8 @@ private:
  *
  * A reader takes several events from the queue at once. The events that it has not delivered
  * are lost when it is destroyed, so a reader lives as long as its queue, or its owner asks it
- * for the rest(). The queue may be moved.
+ * for the rest(). A queue with TWHEEL_EVENTS_CONFIRM delivers them again when it is closed. The
+ * queue may be moved.
  */
 class reader {
 public:

@@ -32,6 +32,7 @@ static inline void good_op_args(struct good *good, __u64 id)
 	good->add_args.keys = address(good->spec);
 	good->add_args.deadline = HOUR;
 	good->cancel_args.id = id;
+	good->confirm_args.id = id;
 	good->complete_args.id = id;
 	good->rearm_args.id = id;
 	good->rearm_args.deadline = HOUR;
@@ -112,6 +113,7 @@ enum node {
 	PRIVATE,
 	NAMED,
 	CONTROL,
+	QUEUE,
 	NR_NODES,
 };
 
@@ -120,7 +122,24 @@ static inline enum node node_of(const struct twheel_call_row *one)
 {
 	if (one->control)
 		return CONTROL;
+	if (one->events)
+		return QUEUE;
 	return one->request == TWHEEL_IOC_EVENTS ? NAMED : PRIVATE;
+}
+
+/* Return: a descriptor that keeps the event of operation *@id until this is confirmed. */
+static inline int open_keeping(__u64 *id)
+{
+	struct twheel_add_args args = { .flags = TWHEEL_ADD_DETACHED, .deadline = HOUR };
+	int fd = twheel_open_named(OLD_NAME, 0);
+	struct twheel_event event = { 0 };
+	int queue = open_events(fd, TWHEEL_EVENTS_CONFIRM | O_NONBLOCK);
+
+	if (!op_add(fd, &args) && !op_cancel(fd, args.id))
+		read_events(queue, &event, 1);
+	close(fd);
+	*id = event.id;
+	return queue;
 }
 
 /**
@@ -172,6 +191,7 @@ FIXTURE(refused) {
 	__u64 watching;		/* pending, watches all of the keys 1 and 2 */
 	__u64 periodic;		/* pending */
 	__u64 ended;		/* cancelled, its event not read */
+	__u64 kept;		/* cancelled, its event kept by nodes[QUEUE] */
 	struct twheel_query_args before;
 };
 
@@ -188,6 +208,8 @@ FIXTURE_SETUP(refused)
 	self->nodes[CONTROL] = twheel_open_control();
 	ASSERT_LE(0, self->nodes[NAMED]);
 	ASSERT_LE(0, self->nodes[CONTROL]);
+	self->nodes[QUEUE] = open_keeping(&self->kept);
+	ASSERT_NE(0, self->kept);
 	self->plain = add_deadline(self->fd, HOUR, 0, 0);
 	self->watching = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 	ASSERT_EQ(0, op_add(self->fd, &periodic));
@@ -222,6 +244,8 @@ FIXTURE_TEARDOWN(refused)
 	close(self->fd);
 	close(self->nodes[NAMED]);
 	close(self->nodes[CONTROL]);
+	EXPECT_EQ(0, op_confirm(self->nodes[QUEUE], self->kept));
+	close(self->nodes[QUEUE]);
 	remove_all_named();
 }
 

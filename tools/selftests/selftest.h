@@ -322,6 +322,14 @@ static inline int open_queue(int fd, __u32 queue, __u32 flags)
 	return ioctl(fd, TWHEEL_IOC_EVENTS, &args);
 }
 
+/* Confirm an event that the latest read() of the descriptor has delivered. */
+static inline int op_confirm(int fd, __u64 id)
+{
+	struct twheel_confirm_args args = { .id = id };
+
+	return call(fd, TWHEEL_IOC_CONFIRM, &args);
+}
+
 static inline int open_events(int fd, __u32 flags)
 {
 	return open_queue(fd, 0, flags);

@@ -15,7 +15,8 @@ static unsigned int resized(unsigned int request, unsigned int size)
 static bool is_known(enum node node, unsigned int nr)
 {
 	return nr < ARRAY_SIZE(twheel_calls) && twheel_calls[nr].name &&
-	       twheel_calls[nr].control == (node == CONTROL);
+	       twheel_calls[nr].control == (node == CONTROL) &&
+	       twheel_calls[nr].events == (node == QUEUE);
 }
 
 TEST_F(refused, unknown_ioctl)
@@ -212,21 +213,6 @@ TEST_F(refused, longer_entry_with_unknown_fields)
 	}
 }
 
-TEST_F(refused, ioctl_on_an_events_descriptor)
-{
-	int fd = open_events(self->nodes[NAMED], 0);
-	const struct twheel_call_row *one;
-	struct good good;
-
-	ASSERT_LE(0, fd);
-	for_each_call(one) {
-		good_args(&good, self->watching);
-		EXPECT_EQ(ENOTTY, call(fd, one->request, args_of(&good, one)));
-	}
-	EXPECT_EQ(ENOTTY, call(fd, _IO('T', 1), NULL));
-	close(fd);
-}
-
 TEST_F(refused, read_of_the_control_node)
 {
 	struct twheel_event event;
@@ -261,10 +247,12 @@ FIXTURE_TEARDOWN(accepted)
 	remove_all_named();
 }
 
-static int open_node(enum node node)
+static int open_node(enum node node, __u64 *kept)
 {
 	if (node == CONTROL)
 		return twheel_open_control();
+	if (node == QUEUE)
+		return open_keeping(kept);
 	return node == NAMED ? twheel_open_named(OLD_NAME, O_NONBLOCK) :
 			       twheel_open(O_NONBLOCK);
 }
@@ -272,13 +260,16 @@ static int open_node(enum node node)
 /* Prepare for a call. */
 static bool prepare(struct prepared *made, const struct twheel_call_row *one)
 {
+	__u64 id = 0;
+
 	close(made->fd);
 	remove_all_named();
 	if (create_named(OLD_NAME, 0600))
 		return false;
-	made->fd = open_node(node_of(one));
-	good_args(&made->good, one->control ? 0 :
-		  add_keys(made->fd, TWHEEL_COND_ALL, 0, 2));
+	made->fd = open_node(node_of(one), &id);
+	if (!one->control && !one->events)
+		id = add_keys(made->fd, TWHEEL_COND_ALL, 0, 2);
+	good_args(&made->good, id);
 	return made->fd >= 0;
 }
 

@@ -121,6 +121,11 @@ SIZE(twheel_events_args, 8);
 FIELD(twheel_events_args, flags, 0, 4);
 FIELD(twheel_events_args, queue, 4, 4);
 
+SIZE(twheel_confirm_args, 16);
+FIELD(twheel_confirm_args, id, 0, 8);
+FIELD(twheel_confirm_args, flags, 8, 4);
+FIELD(twheel_confirm_args, reserved, 12, 4);
+
 SIZE(twheel_restrict_args, 8);
 FIELD(twheel_restrict_args, flags, 0, 4);
 FIELD(twheel_restrict_args, rights, 4, 4);
@@ -158,7 +163,7 @@ FIELD(twheel_list_args, flags, 16, 4);
 FIELD(twheel_list_args, nr, 20, 4);
 FIELD(twheel_list_args, cursor, 24, 8);
 
-SIZE(twheel_query_args, 216);
+SIZE(twheel_query_args, 232);
 FIELD(twheel_query_args, flags, 0, 4);
 FIELD(twheel_query_args, max_pending, 4, 4);
 FIELD(twheel_query_args, max_file_pending, 8, 4);
@@ -183,13 +188,15 @@ FIELD(twheel_query_args, unread, 104, 8);
 FIELD(twheel_query_args, detached, 112, 8);
 FIELD(twheel_query_args, detached_unread, 120, 8);
 FIELD(twheel_query_args, oldest_unread_ns, 128, 8);
-FIELD(twheel_query_args, added, 136, 8);
-FIELD(twheel_query_args, completed, 144, 8);
-FIELD(twheel_query_args, expired, 152, 8);
-FIELD(twheel_query_args, cancelled, 160, 8);
-FIELD(twheel_query_args, rejected, 168, 8);
-FIELD(twheel_query_args, wakeups, 176, 8);
-FIELD(twheel_query_args, name, 184, 32);
+FIELD(twheel_query_args, unconfirmed, 136, 8);
+FIELD(twheel_query_args, oldest_unconfirmed_ns, 144, 8);
+FIELD(twheel_query_args, added, 152, 8);
+FIELD(twheel_query_args, completed, 160, 8);
+FIELD(twheel_query_args, expired, 168, 8);
+FIELD(twheel_query_args, cancelled, 176, 8);
+FIELD(twheel_query_args, rejected, 184, 8);
+FIELD(twheel_query_args, wakeups, 192, 8);
+FIELD(twheel_query_args, name, 200, 32);
 
 SIZE(twheel_create_args, 72);
 FIELD(twheel_create_args, name, 0, 32);
@@ -277,6 +284,7 @@ STAYS(20, _IOC_NR(TWHEEL_IOC_RESTRICT));
 STAYS(21, _IOC_NR(TWHEEL_IOC_INFO));
 STAYS(22, _IOC_NR(TWHEEL_IOC_LIST));
 STAYS(23, _IOC_NR(TWHEEL_IOC_QUERY));
+STAYS(25, _IOC_NR(TWHEEL_IOC_CONFIRM));
 STAYS(32, _IOC_NR(TWHEEL_IOC_CREATE));
 STAYS(33, _IOC_NR(TWHEEL_IOC_REMOVE));
 
@@ -308,6 +316,8 @@ STAYS(0x1, TWHEEL_REMOVE_FORCE);
 STAYS(0x1, TWHEEL_BATCH_STOP);
 STAYS(0x1, TWHEEL_URING_INLINE);
 STAYS(0x1, TWHEEL_EVENT_MORE);
+STAYS(0x2, TWHEEL_EVENT_AGAIN);
+STAYS(0x1, TWHEEL_EVENTS_CONFIRM);
 
 STAYS(64, TWHEEL_MAX_KEYS);
 STAYS(0x3ffffff, TWHEEL_MAX_NEED);
@@ -336,7 +346,8 @@ STAYS(0xc008f713, TWHEEL_IOC_EVENTS);
 STAYS(0xc008f714, TWHEEL_IOC_RESTRICT);
 STAYS(0xc028f715, TWHEEL_IOC_INFO);
 STAYS(0xc020f716, TWHEEL_IOC_LIST);
-STAYS(0xc0d8f717, TWHEEL_IOC_QUERY);
+STAYS(0xc0e8f717, TWHEEL_IOC_QUERY);
+STAYS(0xc010f719, TWHEEL_IOC_CONFIRM);
 STAYS(0xc048f720, TWHEEL_IOC_CREATE);
 STAYS(0xc028f721, TWHEEL_IOC_REMOVE);
 

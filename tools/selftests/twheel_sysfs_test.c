@@ -178,7 +178,7 @@ TEST_F(shown, sysfs_is_read_only)
 		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
 		"rejected", "files", "detached", "detached_unread", "max_pending",
 		"max_file_pending", "max_watches", "max_queue", "oldest_unread_ns",
-		"oldest_queue", "queue_ops",
+		"oldest_queue", "queue_ops", "unconfirmed", "oldest_unconfirmed_ns",
 	};
 	char path[128];
 	struct stat st;

@@ -491,6 +491,37 @@ TEST_F(uring_cmd, multishot_read)
 	EXPECT_EQ(0, query(self->fd).user_ops);
 }
 
+/* io_uring repeats a multishot read by itself, so no read of a ring confirms events. */
+TEST_F(uring_cmd, read_that_would_confirm_events_is_refused)
+{
+	static const __u8 reads[] = { IORING_OP_READ, OP_READ_MULTISHOT };
+	struct twheel_add_args args = { .flags = TWHEEL_ADD_DETACHED };
+	struct ring *ring = &self->ring;
+	struct twheel_event event;
+	struct io_uring_sqe *sqe;
+	unsigned int i;
+	__u64 name;
+	int queue;
+
+	ASSERT_TRUE(register_buffers(ring));
+	queue = open_events(self->fd, TWHEEL_EVENTS_CONFIRM);
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_EQ(1, read_events(queue, &event, 1));
+	for (i = 0; i < ARRAY_SIZE(reads); i++) {
+		sqe = ring_entry(ring);
+		sqe->opcode = reads[i];
+		sqe->fd = queue;
+		sqe->addr = i ? 0 : address(&event);
+		sqe->len = i ? 0 : sizeof(event);
+		sqe->flags = i ? IOSQE_BUFFER_SELECT : 0;
+		sqe->buf_group = i ? GROUP : 0;
+		ASSERT_TRUE(ring_submit(ring));
+		EXPECT_EQ(-EINVAL, ring_result(ring, &name));
+	}
+	EXPECT_EQ(1, query(self->fd).unconfirmed);
+	close(queue);
+}
+
 /* The same errors as those of the ioctls, from Documentation/calls.toml. */
 
 #define PLAIN		(self->plain)

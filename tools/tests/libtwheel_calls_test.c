@@ -157,11 +157,24 @@ TEST("events returns a descriptor")
 	CHECK(twheel_events(FAKE_FD, 0, O_NONBLOCK) == 77);
 	CHECK_CALL(TWHEEL_IOC_EVENTS);
 	CHECK(fake.args.events.flags == O_NONBLOCK);
+	CHECK(twheel_events(FAKE_FD, 0, O_NONBLOCK | TWHEEL_EVENTS_CONFIRM) == 77);
+	CHECK_CALL(TWHEEL_IOC_EVENTS);
+	CHECK(fake.args.events.flags == (O_NONBLOCK | TWHEEL_EVENTS_CONFIRM));
 	CHECK(twheel_events(FAKE_FD, 0, O_APPEND) == -1 && errno == EINVAL);
 	CHECK(twheel_events(FAKE_FD, 0, O_NONBLOCK | O_RDWR) == -1 && errno == EINVAL);
 	CHECK(!fake.calls);
 	fake.error = EPERM;
 	CHECK(twheel_events(FAKE_FD, 0, 0) == -1 && errno == EPERM);
+}
+
+TEST("confirm names the operation")
+{
+	fake_reset();
+	CHECK(!twheel_confirm(FAKE_FD, 7));
+	CHECK_CALL(TWHEEL_IOC_CONFIRM);
+	CHECK(fake.args.confirm.id == 7 && !fake.args.confirm.flags);
+	fake.error = ENOENT;
+	CHECK(twheel_confirm(FAKE_FD, 7) == -1 && errno == ENOENT);
 }
 
 TEST("a failure sets only errno")

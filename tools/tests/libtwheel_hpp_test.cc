@@ -506,6 +506,21 @@ void a_named_purgatory_has_a_detached_queue()
 		reader events(queue);
 		CHECK(p.signal(key(1)) == 1 && events.begin()->cookie == 6);
 	}
+	p.cancel(p.add(operation().detached().cookie(7)));
+	{
+		twheel::queue queue = p.events(0, TWHEEL_EVENTS_CONFIRM);
+		twheel::event event;
+
+		CHECK(queue.read(&event, 1) == 1);
+	}
+	{
+		twheel::queue queue = p.events(0, TWHEEL_EVENTS_CONFIRM);
+		twheel::event event;
+
+		CHECK(queue.read(&event, 1) == 1 && event.cookie == 7);
+		CHECK(event.flags == TWHEEL_EVENT_AGAIN);
+		queue.confirm(event);
+	}
 	CHECK(error_of([&] { purgatory::remove(name); }) ==
 	      std::errc::device_or_resource_busy);
 	p.add(operation());

@@ -79,8 +79,9 @@ static enum outcome list_left(const struct command_line *line, int fd)
 		print_json(json_query("purgatory", &query));
 	else
 		printf("%s: pending %llu, unread %llu, open files %u\n", query.name, query.pending,
-		       query.detached_unread, query.files);
-	return query.pending || query.detached_unread ? OUTCOME_FAILED : OUTCOME_OK;
+		       query.detached_unread + query.unconfirmed, query.files);
+	return query.pending || query.detached_unread || query.unconfirmed ? OUTCOME_FAILED :
+									     OUTCOME_OK;
 }
 
 enum outcome drain_command(struct command_line *line)

@@ -102,6 +102,9 @@ static void print_queues(const struct twheel_query_args *q)
 	if (q->oldest_unread_ns)
 		printf(", the oldest for %s in queue %u", format_time(age, q->oldest_unread_ns),
 		       q->oldest_queue);
+	if (q->unconfirmed)
+		printf("\nunconfirmed %llu, the oldest read %s ago", q->unconfirmed,
+		       format_time(age, q->oldest_unconfirmed_ns));
 	printf("\nqueues      %u of %u pending or unread in the fullest\n", q->queue_ops,
 	       q->max_queue);
 }

@@ -44,7 +44,8 @@ static void print_named_json(const struct named *named)
 	json_t *object = json_pack("{s:s, s:s}", "type", "purgatory", "name", named->name);
 
 	for (int i = 0; i < NR_NAMED_COUNTS; i++)
-		json_object_set_new(object, json_name(i), i == NAMED_OLDEST_UNREAD_NS ?
+		json_object_set_new(object, json_name(i), i == NAMED_OLDEST_UNREAD_NS ||
+				    i == NAMED_OLDEST_UNCONFIRMED_NS ?
 				    json_digits(named->counts[i]) : json_number(named->counts[i]));
 	print_json(object);
 }

@@ -129,6 +129,7 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		{ "pending", query->pending },
 		{ "nr_detached", query->detached },
 		{ "detached_unread", query->detached_unread },
+		{ "unconfirmed", query->unconfirmed },
 		{ "oldest_queue", query->oldest_queue },
 		{ "queue_ops", query->queue_ops },
 		{ "nr_keys", query->keys },
@@ -153,6 +154,8 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		json_object_set_new(object, counts[i].name, json_number(counts[i].count));
 	json_object_set_new(object, "oldest_unread_ns", json_digits(query->oldest_unread_ns));
+	json_object_set_new(object, "oldest_unconfirmed_ns",
+			    json_digits(query->oldest_unconfirmed_ns));
 	json_object_set_new(object, "tick_ns", json_digits(query->tick_ns));
 	return object;
 }

@@ -44,6 +44,7 @@ union twheel_call_args {
 	struct twheel_complete_all_args	complete_all;
 	struct twheel_drain_args	drain;
 	struct twheel_events_args	events;
+	struct twheel_confirm_args	confirm;
 	struct twheel_restrict_args	restrict_file;
 	struct twheel_info_args		info;
 	struct twheel_list_args		list;

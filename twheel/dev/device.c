@@ -118,6 +118,8 @@ static const struct file_operations events_fops = {
 	.release	= twheel_release,
 	.read_iter	= twheel_read_iter,
 	.poll		= twheel_poll,
+	.unlocked_ioctl	= twheel_events_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= twheel_events_show,
 };
 

@@ -9,13 +9,19 @@
  *
  *	idle ------> queued ------> reading ------> idle
  *	     event          read            delivered: forgotten if the event was its
- *	                                    last, queued if it has ended meanwhile
+ *	                                    last, queued if it has ended meanwhile,
+ *	                                    or periods were counted
  *	             queued <------ reading
  *	                    not delivered
  *
  * A reader takes a piece off the head of the list, copies it without the lock, and puts the
  * events that were not delivered back in order. An event is delivered when all of it has
  * been copied to the reader's buffer.
+ *
+ * A descriptor that confirms events keeps those that it has delivered, in their state, until its next
+ * read() or a call confirms them. When it is closed, it puts them back. A periodic operation counts
+ * its periods meanwhile. Two threads must not use such a descriptor at a time, since each would
+ * confirm the events of the other: the second one fails. So no thread waits for @lock of a reader.
  *
  * A page fault may block for any time, for example in a file system in user space. So a piece is
  * copied with page faults disabled. If that fails, the reader puts the rest back for other readers
@@ -38,10 +44,14 @@
  * The lock of a queue is taken in process context only, and before all locks of op/ and core/.
  */
 #include <linux/fs.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
@@ -49,9 +59,6 @@
 #include "detached.h"
 #include "event.h"
 #include "file.h"
-
-/* Number of operations that a reader takes and forgets at a time. */
-#define PIECE	64
 
 /* Number of events copied at a time: 1 KiB on the stack, half of it on 32-bit kernels. */
 #define COPY	(BITS_PER_LONG / 8)
@@ -173,10 +180,10 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 /* Drop all events. The queue has no pending operations and no users. May sleep. */
 void twheel_events_empty(struct twheel_events *events)
 {
-	struct twheel_file_op *file_ops[PIECE];
+	struct twheel_file_op *file_ops[TWHEEL_READ_MAX];
 	u32 nr;
 
-	while ((nr = twheel_events_take(events, file_ops, PIECE))) {
+	while ((nr = twheel_events_take(events, file_ops, TWHEEL_READ_MAX))) {
 		twheel_file_ops_forget(file_ops, nr);
 		cond_resched();
 	}
@@ -242,48 +249,74 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 	event->time = result.time;
 	event->reason = result.reason;
 	event->flags = more ? TWHEEL_EVENT_MORE : 0;
+	if (unlikely(file_op->again))
+		event->flags |= TWHEEL_EVENT_AGAIN;
 	event->error = result.error;
 	event->clock = file_op->clock;
 	event->expirations = result.reason == TWHEEL_REASON_EXPIRED;
 	event->satisfied = result.satisfied;
 	event->missing = result.missing;
 	memset(event->spare, 0, sizeof(event->spare));
-	if (periodic)
+	if (periodic) {
 		twheel_file_periodic_fill(periodic, event);
+		periodic->reported = more ? event->expirations : 0;
+	}
 	if (likely(!offset))
 		return;
 	event->deadline = twheel_time_shift(event->deadline, offset);
 	event->time = twheel_time_shift(event->time, offset);
 }
 
-/* Put operations with events that were not delivered back at the head of the list. */
-static void events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
-{
-	/* There may be more than the lock is held for. */
-	while (nr--) {
-		spin_lock(&events->lock);
-		twheel_event_put_back(events, file_ops[nr]);
-		spin_unlock(&events->lock);
-	}
-}
-
 /* An event was delivered. Returns true if it was the last one of its operation. */
-static bool event_delivered(struct twheel_events *events, struct twheel_file_op *file_op,
-			    const struct twheel_event *event)
+static bool event_delivered(struct twheel_events *events, struct twheel_file_op *file_op)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+	bool queue, was_empty = false;
 
-	if (likely(!(event->flags & TWHEEL_EVENT_MORE)))
+	if (likely(!periodic) || !periodic->reported)
 		return true;
+	file_op->again = false;
 	spin_lock(&events->lock);
 	periodic->reading = false;
-	periodic->expirations -= event->expirations;
-	if (periodic->ended)
-		twheel_event_queue(events, periodic, false);
+	periodic->expirations -= periodic->reported;
+	queue = periodic->ended || periodic->expirations;
+	if (queue)
+		was_empty = twheel_event_queue(events, periodic, false);
 	else
 		twheel_file_periodic_resume(periodic);
 	spin_unlock(&events->lock);
+	if (queue)
+		twheel_events_wake(events, was_empty);
 	return false;
+}
+
+/* Events were delivered. Forget the operations whose last ones they were. */
+static void events_delivered(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
+{
+	u32 last = 0, i;
+
+	for (i = 0; i < nr; i++)
+		if (likely(event_delivered(events, file_ops[i])))
+			file_ops[last++] = file_ops[i];
+	twheel_file_ops_forget(file_ops, last);
+}
+
+/*
+ * Set the number of events of a reader. It is too great for a moment, rather than too small: no query
+ * must find a queue empty that is not.
+ */
+static void reader_set_nr(struct twheel_events *events, struct twheel_reader *reader, u32 nr)
+{
+	spin_lock(&events->lock);
+	events->unconfirmed += nr - reader->nr;
+	if (!nr) {
+		list_del_init(&reader->entry);
+	} else if (!reader->nr) {
+		reader->time = ktime_get_ns();
+		list_add_tail(&reader->entry, &events->holding);
+	}
+	spin_unlock(&events->lock);
+	WRITE_ONCE(reader->nr, nr);
 }
 
 /* Copy @nr events. Returns the number of events that were copied as a whole. */
@@ -320,29 +353,26 @@ static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file
 }
 
 /*
- * Deliver the events of the taken operations, forget those whose last event it was, and put the
- * others back. Returns the number of delivered events.
+ * Deliver the events of the taken operations, and put the rest back. Returns the number of delivered
+ * events.
  */
 static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr,
 			  struct iov_iter *to, bool may_fault)
 {
 	struct twheel_event event[COPY];
-	u32 done = 0, last = 0, copied, i;
+	u32 done = 0, copied;
 
 	if (likely(!may_fault))
 		pagefault_disable();
 	do {
 		copied = events_fill_and_copy(events, &file_ops[done], min(nr - done, (u32)COPY),
 					      event, to);
-		for (i = 0; i < copied; i++, done++)
-			if (event_delivered(events, file_ops[done], &event[i]))
-				file_ops[last++] = file_ops[done];
+		done += copied;
 	} while (copied == COPY && done < nr);
 	if (likely(!may_fault))
 		pagefault_enable();
 	if (unlikely(done < nr))
-		events_put_back(events, &file_ops[done], nr - done);
-	twheel_file_ops_forget(file_ops, last);
+		twheel_events_put_back(events, &file_ops[done], nr - done);
 	return done;
 }
 
@@ -355,19 +385,20 @@ static void events_wake_next(struct twheel_events *events)
 }
 
 /*
- * Deliver up to a buffer of events. Returns their number, -EFAULT if the first one cannot be
- * copied, or -ERESTARTSYS.
+ * Deliver up to a buffer of events; @reader keeps them, if it is not NULL. Returns their number,
+ * -EFAULT if the first one cannot be copied, or -ERESTARTSYS.
  */
-static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
+static ssize_t events_read(struct twheel_events *events, struct twheel_reader *reader,
+			   struct iov_iter *to)
 {
 	size_t max = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
-	struct twheel_file_op *file_ops[PIECE];
+	struct twheel_file_op *file_ops[TWHEEL_READ_MAX];
 	bool may_fault = false;
 	u32 nr, delivered;
 
 	while (done < max && !fatal_signal_pending(current)) {
 		nr = twheel_events_take(events, file_ops,
-					may_fault ? 1 : min_t(size_t, max - done, PIECE));
+					may_fault ? 1 : min_t(size_t, max - done, TWHEEL_READ_MAX));
 		if (!nr) {
 			/* If some are readable, one is about to be linked. */
 			if (!twheel_events_readable(events))
@@ -379,6 +410,12 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 		if (unlikely(may_fault) && twheel_events_readable(events))
 			events_wake_next(events);
 		delivered = events_deliver(events, file_ops, nr, to, may_fault);
+		if (likely(!reader)) {
+			events_delivered(events, file_ops, delivered);
+		} else {
+			memcpy(&reader->file_ops[done], file_ops, delivered * sizeof(*file_ops));
+			reader_set_nr(events, reader, done + delivered);
+		}
 		done += delivered;
 		if (may_fault && delivered < nr) {
 			/* Another reader may deliver the event that was put back. */
@@ -400,14 +437,15 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
  * -EAGAIN if there is none and the file is non-blocking, -EFAULT if the first event cannot
  * be copied, -ERESTARTSYS.
  */
-ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, struct iov_iter *to)
+ssize_t twheel_events_read(struct twheel_events *events, struct twheel_reader *reader,
+			   struct kiocb *iocb, struct iov_iter *to)
 {
 	bool wait = !(iocb->ki_filp->f_flags & O_NONBLOCK) && !(iocb->ki_flags & IOCB_NOWAIT);
 	ssize_t ret;
 
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
-	while (!(ret = events_read(events, to))) {
+	while (!(ret = events_read(events, reader, to))) {
 		if (twheel_events_at_end(events)) {
 			/* The next reader returns as well. */
 			twheel_events_wake(events, false);
@@ -420,4 +458,80 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 			return ret;
 	}
 	return ret < 0 ? ret : ret * (ssize_t)sizeof(struct twheel_event);
+}
+
+/* Descriptors that confirm events */
+
+struct twheel_reader *twheel_reader_create(void)
+{
+	struct twheel_reader *reader = kzalloc(sizeof(*reader), TWHEEL_GFP_USER);
+
+	if (!reader)
+		return NULL;
+	mutex_init(&reader->lock);
+	INIT_LIST_HEAD(&reader->entry);
+	return reader;
+}
+
+/* The last descriptor is closed: another reader gets its events. The queue has not been freed. */
+void twheel_reader_close(struct twheel_events *events, struct twheel_reader *reader)
+{
+	u32 nr = reader->nr, i;
+
+	if (nr) {
+		for (i = 0; i < nr; i++)
+			reader->file_ops[i]->again = true;
+		twheel_events_put_back(events, reader->file_ops, nr);
+		reader_set_nr(events, reader, 0);
+		events_wake_next(events);
+	}
+	kfree(reader);
+}
+
+/*
+ * Confirm the events of the previous read, and deliver some. Returns as twheel_events_read();
+ * -EBUSY if another thread uses the reader; or -EINVAL for io_uring, which repeats a multishot read
+ * by itself. Such a read is synchronous, and must not block, like preadv2() with RWF_NOWAIT.
+ */
+ssize_t twheel_reader_read(struct twheel_events *events, struct twheel_reader *reader,
+			   struct kiocb *iocb, struct iov_iter *to)
+{
+	ssize_t ret;
+	u32 nr;
+
+	if (!is_sync_kiocb(iocb) || iocb->ki_flags & IOCB_NOWAIT ||
+	    iov_iter_count(to) < sizeof(struct twheel_event))
+		return -EINVAL;
+	if (!mutex_trylock(&reader->lock))
+		return -EBUSY;
+	nr = reader->nr;
+	if (nr) {
+		events_delivered(events, reader->file_ops, nr);
+		reader_set_nr(events, reader, 0);
+	}
+	iov_iter_truncate(to, TWHEEL_READ_MAX * sizeof(struct twheel_event));
+	ret = twheel_events_read(events, reader, iocb, to);
+	mutex_unlock(&reader->lock);
+	return ret;
+}
+
+/* Confirm the event of an operation. Returns 0, -EBUSY as above, or -ENOENT. */
+int twheel_reader_confirm(struct twheel_events *events, struct twheel_reader *reader, u64 id)
+{
+	struct twheel_file_op *file_op = NULL;
+	u32 i;
+
+	if (!mutex_trylock(&reader->lock))
+		return -EBUSY;
+	for (i = 0; i < reader->nr && !file_op; i++)
+		if (reader->file_ops[i]->id == id)
+			file_op = reader->file_ops[i];
+	if (file_op) {
+		for (; i < reader->nr; i++)
+			reader->file_ops[i - 1] = reader->file_ops[i];
+		events_delivered(events, &file_op, 1);
+		reader_set_nr(events, reader, reader->nr - 1);
+	}
+	mutex_unlock(&reader->lock);
+	return file_op ? 0 : -ENOENT;
 }

@@ -17,6 +17,8 @@
 #include "queue.h"
 #include "user.h"
 
+struct twheel_reader;
+
 /**
  * struct twheel_file - an open file
  * @ref: one while the file is open, and one per leaf
@@ -24,6 +26,7 @@
  * @instance: immutable
  * @user: the opener; immutable
  * @detached: queue of detached operations that it delivers, as a user of it, or NULL; immutable
+ * @reader: its unconfirmed events, or NULL if it confirms none; immutable
  * @nr_detached: number of pending detached operations added through it;
  *	incremented with the lock of @own held
  * @held_detached: @nr_detached plus the ended ones with an unread final event; likewise
@@ -42,6 +45,7 @@ struct twheel_file {
 	struct twheel_instance	*instance;
 	struct twheel_user	*user;
 	struct twheel_detached	*detached;
+	struct twheel_reader	*reader;
 	atomic_t		nr_detached;
 	atomic_t		held_detached;
 	struct list_head	entry;

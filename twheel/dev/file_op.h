@@ -35,6 +35,7 @@ struct twheel_watch_chunk {
  * @next: next operation on a list of events of that queue
  * @chunks: watches added after the operation
  * @clock: clock ID that the caller chose; immutable
+ * @again: its event was delivered before; belongs to the reader that has taken the event
  * @flags: TWHEEL_ADD_* and TWHEEL_FILE_OP_*; immutable
  * @watch: memory of the watches of the add
  *
@@ -52,6 +53,7 @@ struct twheel_file_op {
 	struct twheel_file_op		*next;
 	struct twheel_watch_chunk	*chunks;
 	u8				clock;
+	bool				again;
 	u32				flags;
 	struct twheel_watch		watch[];
 };

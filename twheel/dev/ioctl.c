@@ -44,6 +44,8 @@
 #define KILLABLE	BIT(4)	/* has an output with -EINTR */
 #define OPENS		BIT(5)	/* returns a descriptor */
 #define IN_RING		BIT(6)	/* may be a command of io_uring, see uring.c */
+#define CONFIRMS	BIT(7)	/* on descriptors of detached events, instead of files */
+#define KINDS		(CONTROL | CONFIRMS)
 
 /**
  * struct call_info - a row of the table of calls
@@ -96,6 +98,7 @@ static const struct call_info calls[] = {
 	CALL(DRAIN, drain, cancelled, WRITES | KILLABLE, TWHEEL_RIGHT_DRAIN,
 	     OUTPUT(drain, cancelled)),
 	CALL(EVENTS, events, queue, READS | WRITES | OPENS, TWHEEL_RIGHT_OTHERS),
+	CALL(CONFIRM, confirm, reserved, READS | CONFIRMS, 0),
 	CALL(RESTRICT, restrict, rights, 0, 0),
 	CALL(INFO, info, flags, READS, TWHEEL_RIGHT_LIST),
 	CALL(LIST, list, cursor, READS, TWHEEL_RIGHT_LIST, OUTPUT(list, nr)),
@@ -242,18 +245,18 @@ static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 	return err ?: fd;
 }
 
-/* Check the number of a call on a file, or on the control node if @tf is NULL. */
-static __always_inline int call_check(const struct call_info *info, const struct twheel_file *tf,
+/* Check the number of a call on a file, or on another descriptor of @kind. */
+static __always_inline int call_check(const struct call_info *info, u16 kind,
 				      const struct file *file, unsigned int cmd)
 {
-	if (!info || (cmd ^ info->cmd) & ~IOCSIZE_MASK || !tf != !!(info->flags & CONTROL))
+	if (!info || (cmd ^ info->cmd) & ~IOCSIZE_MASK || (info->flags & KINDS) != kind)
 		return -ENOTTY;
 	if (info->flags & (READS | WRITES) & ~(__force u32)file->f_mode)
 		return -EBADF;
 	return _IOC_SIZE(cmd) < info->min_size ? -EINVAL : 0;
 }
 
-static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, void __user *user)
+static long ioctl(struct file *file, u16 kind, unsigned int cmd, void __user *user)
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
 	size_t size = _IOC_SIZE(cmd);
@@ -261,14 +264,14 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 	struct twheel_ioctl call;
 	int err;
 
-	err = call_check(info, tf, file, cmd);
+	err = call_check(info, kind, file, cmd);
 	if (err)
 		return err;
 	err = args_read(&args, _IOC_SIZE(info->cmd), user, NULL, size);
 	if (err)
 		return err;
 	/* All but the keys. */
-	call.file = tf;
+	call.file = kind == CONTROL ? NULL : file->private_data;
 	call.readable = file->f_mode & FMODE_READ;
 	call.many = NULL;
 	call.opened = NULL;
@@ -277,12 +280,17 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return ioctl(file->private_data, file, cmd, (void __user *)arg);
+	return ioctl(file, 0, cmd, (void __user *)arg);
 }
 
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return ioctl(NULL, file, cmd, (void __user *)arg);
+	return ioctl(file, CONTROL, cmd, (void __user *)arg);
+}
+
+long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return ioctl(file, CONFIRMS, cmd, (void __user *)arg);
 }
 
 /*
@@ -298,7 +306,7 @@ int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, con
 	int err;
 
 	call.file = file->private_data;
-	err = call_check(info, call.file, file, cmd);
+	err = call_check(info, 0, file, cmd);
 	if (err)
 		return err;
 	if (!(info->flags & IN_RING))

@@ -9,6 +9,7 @@ struct file;
 
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, const void *entry);
 
 #endif /* _TWHEEL_DEV_IOCTL_H */

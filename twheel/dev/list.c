@@ -43,9 +43,8 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 	u64 now = twheel_time_after(twheel_file_op_clock(file_op), 0);
 
 	spin_lock(&events->lock);
-	/* Periods that expire while an event is being read are reported by the next one. */
-	if (!fp->reading)
-		twheel_file_periodic_catch_up(fp);
+	/* If a reader has an event of it, the next one reports these periods. */
+	twheel_file_periodic_catch_up(fp);
 	pending->deadline = fp->next;
 	pending->runs = fp->runs;
 	spin_unlock(&events->lock);

@@ -151,6 +151,8 @@ DETACHED_ATTR(detached, detached);
 DETACHED_ATTR(detached_unread, detached_unread);
 DETACHED_ATTR(oldest_unread_ns, oldest_unread_ns);
 DETACHED_ATTR(oldest_queue, oldest_queue);
+DETACHED_ATTR(unconfirmed, unconfirmed);
+DETACHED_ATTR(oldest_unconfirmed_ns, oldest_unconfirmed_ns);
 DETACHED_ATTR(queue_ops, queue_ops);
 
 #define REJECTED_ATTR(name, rejection)						\
@@ -176,6 +178,8 @@ static struct attribute *named_attrs[] = {
 	&dev_attr_detached_unread.attr,
 	&dev_attr_oldest_unread_ns.attr,
 	&dev_attr_oldest_queue.attr,
+	&dev_attr_unconfirmed.attr,
+	&dev_attr_oldest_unconfirmed_ns.attr,
 	&dev_attr_queue_ops.attr,
 	&dev_attr_pending.attr,
 	&dev_attr_keys.attr,

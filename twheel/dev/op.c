@@ -35,6 +35,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
 	file_op->cookie = args->cookie;
 	file_op->chunks = NULL;
 	file_op->clock = args->clock;
+	file_op->again = false;
 	if (unlikely(args->flags & TWHEEL_ADD_DETACHED))
 		kref_get(&twheel_file_op_detached(file_op)->ref);
 	/* From here on every file of the instance can look the operation up. */

@@ -96,6 +96,8 @@ static void file_free(struct twheel_file *file)
 	twheel_file_free_leaves(file);
 	if (!instance->name)
 		twheel_instance_leave(instance, file->user);
+	if (file->reader)
+		twheel_reader_close(&file->detached->events, file->reader);
 	if (file->detached)
 		twheel_detached_put(instance, file->detached, 1);
 	spin_lock(&instance->lock);
@@ -159,14 +161,21 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct twheel_file *tf = iocb->ki_filp->private_data;
 
-	return twheel_events_read(twheel_file_queue(tf), iocb, to);
+	if (unlikely(tf->reader))
+		return twheel_reader_read(&tf->detached->events, tf->reader, iocb, to);
+	return twheel_events_read(twheel_file_queue(tf), NULL, iocb, to);
 }
 
 __poll_t twheel_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct twheel_file *tf = file->private_data;
+	struct twheel_events *events = twheel_file_queue(tf);
+	__poll_t ready = twheel_events_poll(events, file, wait);
 
-	return twheel_events_poll(twheel_file_queue(tf), file, wait);
+	/* The queue is not at its end before read() has confirmed the last events. */
+	if (tf->reader && READ_ONCE(tf->reader->nr) && READ_ONCE(events->shut))
+		ready |= EPOLLIN | EPOLLRDNORM;
+	return ready;
 }
 
 /* /proc/PID/fdinfo */
@@ -196,6 +205,8 @@ void twheel_events_show(struct seq_file *m, struct file *file)
 	seq_printf(m, "twheel-queue:\t%u\n", tf->detached->number);
 	seq_printf(m, "twheel-detached:\t%llu\n", query.detached);
 	seq_printf(m, "twheel-unread:\t%llu\n", query.detached_unread);
+	if (tf->reader)
+		seq_printf(m, "twheel-unconfirmed:\t%u\n", READ_ONCE(tf->reader->nr));
 }
 
 int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
@@ -203,19 +214,35 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_instance *instance = call->file->instance;
 	const struct twheel_events_args *events = &args->events;
 	struct twheel_detached *detached;
+	struct twheel_file *tf;
 	struct file *file;
 
-	if (events->flags & ~O_NONBLOCK || !twheel_detached_valid(instance, events->queue))
+	BUILD_BUG_ON(O_NONBLOCK & TWHEEL_EVENTS_CONFIRM);
+	if (events->flags & ~(O_NONBLOCK | TWHEEL_EVENTS_CONFIRM) ||
+	    !twheel_detached_valid(instance, events->queue))
 		return -EINVAL;
 	detached = twheel_detached_get(instance, events->queue);
 	if (IS_ERR(detached))
 		return PTR_ERR(detached);
-	file = twheel_open_anon(instance, detached, O_RDONLY | events->flags);
+	file = twheel_open_anon(instance, detached, O_RDONLY | (events->flags & O_NONBLOCK));
 	/* -ENODEV: the purgatory was removed during the call. */
 	if (IS_ERR(file))
 		return PTR_ERR(file) == -ENODEV ? -ESHUTDOWN : PTR_ERR(file);
 	call->opened = file;
-	return 0;
+	if (!(events->flags & TWHEEL_EVENTS_CONFIRM))
+		return 0;
+	tf = file->private_data;
+	tf->reader = twheel_reader_create();
+	return tf->reader ? 0 : -ENOMEM;
+}
+
+int twheel_call_confirm(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_file *file = call->file;
+
+	if (args->confirm.flags || args->confirm.reserved || !file->reader)
+		return -EINVAL;
+	return twheel_reader_confirm(&file->detached->events, file->reader, args->confirm.id);
 }
 
 int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args)

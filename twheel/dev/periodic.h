@@ -12,7 +12,8 @@
  * struct twheel_file_periodic - the timer of a periodic operation, which follows in memory
  * @timer: the timer
  * @wheel: wheel of the timer; immutable
- * @expirations: expired periods not yet reported by a delivered event
+ * @expirations: expired periods that no delivered event has reported
+ * @reported: those in the event that a reader has; 0 if it is the last one
  * @next: next deadline
  * @last: latest deadline that expired
  * @time: time at which the expiry of @last was noticed
@@ -23,7 +24,7 @@
  * @finished: the last expiration has been counted
  * @ended: the operation has ended
  * @queued: there is an event to read
- * @reading: a reader is delivering the event
+ * @reading: a reader is delivering the event, or holds it
  * @part: for the timer of the operation, which has no deadline, by CLOCK_REALTIME
  *
  * The other fields are protected by the lock of the operation's event queue.
@@ -32,6 +33,7 @@ struct twheel_file_periodic {
 	struct twheel_wall_timer timer;
 	struct twheel		*wheel;
 	u64			expirations;
+	u64			reported;
 	u64			next;
 	u64			last;
 	u64			time;

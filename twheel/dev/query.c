@@ -3,12 +3,16 @@
  * Character devices: limits and counts, for TWHEEL_IOC_QUERY, /proc/PID/fdinfo and sysfs.
  */
 #include <linux/container_of.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 
 #include "../core/shard.h"
 #include "../op/purgatory.h"
+#include "event.h"
 #include "query.h"
 
 /* Counts that are read without a lock are each of some moment during the call. */
@@ -38,6 +42,16 @@ static u64 events_age(struct twheel_events *events)
 	return now - min(now, time);
 }
 
+/* Time since the read of the oldest unconfirmed event, or 0. */
+static u64 events_unconfirmed_age(struct twheel_events *events)
+{
+	const struct twheel_reader *reader;
+
+	lockdep_assert_held(&events->lock);
+	reader = list_first_entry_or_null(&events->holding, struct twheel_reader, entry);
+	return reader ? ktime_get_ns() - reader->time : 0;
+}
+
 /* Add the exact counts of a queue of detached operations to those of a query. */
 bool twheel_queue_query(struct twheel_events *events, void *data)
 {
@@ -47,6 +61,9 @@ bool twheel_queue_query(struct twheel_events *events, void *data)
 	spin_lock(&events->lock);
 	query->detached += twheel_events_pending(events);
 	query->detached_unread += twheel_events_unread(events);
+	query->unconfirmed += events->unconfirmed;
+	query->oldest_unconfirmed_ns = max(query->oldest_unconfirmed_ns,
+					   events_unconfirmed_age(events));
 	spin_unlock(&events->lock);
 	query->queue_ops = max(query->queue_ops, READ_ONCE(events->held));
 	age = events_age(events);
@@ -64,6 +81,8 @@ void twheel_instance_query_detached(struct twheel_instance *instance,
 	query->detached = 0;
 	query->detached_unread = 0;
 	query->oldest_unread_ns = 0;
+	query->unconfirmed = 0;
+	query->oldest_unconfirmed_ns = 0;
 	query->oldest_queue = 0;
 	query->queue_ops = 0;
 	twheel_detached_visit(instance, twheel_queue_query, query);

@@ -15,8 +15,8 @@
  *	  prev->next = op, or ->oldest = op
  *
  * If CPU 1 finds that the next operation is not linked yet, it leaves both. CPU 0 links it soon,
- * since it does not schedule in between. Events that a reader could not deliver are on a list of
- * their own, ->back, which comes first.
+ * since it does not schedule in between. Events that a reader could not deliver, or has not
+ * confirmed, are on a list of their own, ->back, which comes first.
  *
  * ->newest is NULL if and only if the list is empty. Hence a thread that replaces NULL has made it
  * non-empty, and a check for events reads two words.
@@ -56,6 +56,7 @@
 #include <linux/slab.h>
 #include <linux/wait.h>
 
+#include "../compat.h"
 #include "queue.h"
 
 /* Number of operations that a reader takes with the lock held. */
@@ -172,11 +173,13 @@ int twheel_events_wait(struct twheel_events *events)
 void twheel_events_init(struct twheel_events *events)
 {
 	spin_lock_init(&events->lock);
+	INIT_LIST_HEAD(&events->holding);
 	init_waitqueue_head(&events->readers);
 	init_waitqueue_head(&events->pollers.waiters);
 	events->polled = &events->pollers;
 	INIT_WORK(&events->wake_work, events_wake_work);
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_events_init);
 
 /* The queue has no waiters, and none can be added. May sleep. */
 void twheel_events_close(struct twheel_events *events)
@@ -252,6 +255,7 @@ bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file
 	preempt_enable();
 	return !prev;
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_event_push);
 
 /*
  * Queue the event of a periodic operation, with the lock of its event queue held; @end at its end.
@@ -269,6 +273,7 @@ bool twheel_event_queue(struct twheel_events *events, struct twheel_file_periodi
 	periodic->queued = true;
 	return twheel_event_push(events, twheel_periodic_file_op(periodic));
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_event_queue);
 
 /* The head of the list, or NULL if it is empty, or is about to be linked. */
 struct twheel_file_op *twheel_events_oldest(const struct twheel_events *events)
@@ -334,21 +339,33 @@ u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **fil
 	} while (taken == TAKE_MAX && nr < max);
 	return nr;
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_events_take);
 
-/* Put an event back at the head of the list. */
-void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op)
+/*
+ * Put events that were taken back at the head of the list: all at once, since another reader must
+ * not take the later ones first.
+ */
+void twheel_events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
 {
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+	struct twheel_file_periodic *periodic;
+	u32 i;
 
-	lockdep_assert_held(&events->lock);
-	if (periodic) {
-		periodic->reading = false;
-		periodic->queued = true;
+	spin_lock(&events->lock);
+	for (i = 0; i < nr; i++) {
+		if (i)
+			file_ops[i - 1]->next = file_ops[i];
+		periodic = twheel_file_op_periodic(file_ops[i]);
+		if (unlikely(periodic)) {
+			periodic->reading = false;
+			periodic->queued = true;
+		}
 	}
-	file_op->next = events->back;
-	WRITE_ONCE(events->back, file_op);
-	events->taken--;
+	file_ops[nr - 1]->next = events->back;
+	WRITE_ONCE(events->back, file_ops[0]);
+	events->taken -= nr;
+	spin_unlock(&events->lock);
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_events_put_back);
 
 /* A wait queue with space for one more poller, or NULL. Two of them are tried, in turn. */
 static struct twheel_pollers *pollers_find(struct twheel_events *events)

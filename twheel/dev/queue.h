@@ -6,6 +6,7 @@
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/init.h>
+#include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/poll.h>
 #include <linux/spinlock.h>
@@ -37,7 +38,9 @@ struct twheel_pollers {
  * @closed: @wake_work must not be queued
  * @wake: pollers have to be woken that @wake_work may have visited before
  * @polled: wait queue of the latest poller
- * @back: operations with an event that could not be delivered, oldest first
+ * @back: operations with an event that came back, oldest first
+ * @unconfirmed: number of events that readers have taken and not confirmed, see event.c
+ * @holding: these readers, in the order of their reads
  * @pushed: number of events pushed
  * @oldest: operations with an event, oldest first; NULL while the first one is being linked
  * @newest: last operation of the list, NULL if and only if it is empty; written without the lock
@@ -60,6 +63,8 @@ struct twheel_events {
 	bool			wake;
 	struct twheel_pollers	*polled;
 	struct twheel_file_op	*back;
+	u32			unconfirmed;
+	struct list_head	holding;
 	/* Written by each end of an operation; apart from the members above. */
 	atomic_t		pushed ____cacheline_aligned_in_smp;
 	struct twheel_file_op	*oldest;
@@ -110,7 +115,7 @@ bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file
 bool twheel_event_queue(struct twheel_events *events, struct twheel_file_periodic *periodic,
 			bool end);
 struct twheel_file_op *twheel_events_oldest(const struct twheel_events *events);
-void twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op);
+void twheel_events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr);
 u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max);
 int twheel_events_wait(struct twheel_events *events);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,

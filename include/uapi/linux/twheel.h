@@ -276,14 +276,29 @@ struct twheel_drain_args {
 	__u32 cancelled;
 };
 
+/* twheel_events_args.flags, in addition to O_NONBLOCK */
+#define TWHEEL_EVENTS_CONFIRM	(1U << 0)
+
 /**
  * struct twheel_events_args - TWHEEL_IOC_EVENTS: open a queue of detached operations
- * @flags: 0 or O_NONBLOCK, for the descriptor
+ * @flags: O_NONBLOCK; TWHEEL_EVENTS_CONFIRM: the descriptor keeps events until they are confirmed
  * @queue: number of the queue, below TWHEEL_MAX_QUEUES
  */
 struct twheel_events_args {
 	__u32 flags;
 	__u32 queue;
+};
+
+/**
+ * struct twheel_confirm_args - TWHEEL_IOC_CONFIRM: confirm an event of the latest read
+ * @id: its operation
+ * @flags: must be zero
+ * @reserved: must be zero
+ */
+struct twheel_confirm_args {
+	__u64 id;
+	__u32 flags;
+	__u32 reserved;
 };
 
 /* twheel_restrict_args.rights */
@@ -417,6 +432,8 @@ struct twheel_list_args {
  * @detached: out: number of pending detached operations
  * @detached_unread: out: number of unread events of detached operations, in all queues
  * @oldest_unread_ns: out: age of the oldest of these events in ns, on its clock; 0 without one
+ * @unconfirmed: out: number of events that were read and have to be confirmed, in all queues
+ * @oldest_unconfirmed_ns: out: time since the read of the oldest of these events; 0 without one
  * @added: out: number of operations added so far; they are pending or ended in one of three ways
  * @completed: out: number of operations completed so far
  * @expired: out: number of operations expired so far
@@ -450,6 +467,8 @@ struct twheel_query_args {
 	__u64 detached;
 	__u64 detached_unread;
 	__u64 oldest_unread_ns;
+	__u64 unconfirmed;
+	__u64 oldest_unconfirmed_ns;
 	__u64 added;
 	__u64 completed;
 	__u64 expired;
@@ -567,6 +586,7 @@ enum twheel_reason {
 
 /* twheel_event.flags */
 #define TWHEEL_EVENT_MORE	(1U << 0)	/* a period ended, and the operation continues */
+#define TWHEEL_EVENT_AGAIN	(1U << 1)	/* delivered before, and not confirmed */
 
 /**
  * struct twheel_event - event delivered by read(), of 128 bytes for ever
@@ -576,7 +596,7 @@ enum twheel_reason {
  * @deadline: deadline, or the last one of the periods; TWHEEL_NEVER for none
  * @time: time of the end, on @clock in ns; not before @deadline if the operation expired
  * @reason: one of enum twheel_reason; TWHEEL_REASON_EXPIRED for a period
- * @flags: TWHEEL_EVENT_MORE
+ * @flags: TWHEEL_EVENT_*
  * @error: 0 or the negative error number of a completion; -ECANCELED if the clock was set
  * @clock: clock of the operation
  * @expirations: number of deadlines that have passed since the previous event
@@ -617,7 +637,8 @@ struct twheel_uring_args {
 
 /*
  * The calls. Those from TWHEEL_IOC_ADD to TWHEEL_IOC_CANCEL_KEY are available in a batch;
- * TWHEEL_IOC_CREATE and TWHEEL_IOC_REMOVE are available on /dev/twheel-control only.
+ * TWHEEL_IOC_CREATE and TWHEEL_IOC_REMOVE are available on /dev/twheel-control only, and
+ * TWHEEL_IOC_CONFIRM on descriptors of TWHEEL_IOC_EVENTS only.
  */
 #define TWHEEL_IOC_MAGIC	0xF7
 
@@ -637,6 +658,7 @@ struct twheel_uring_args {
 #define TWHEEL_IOC_INFO		_IOWR(TWHEEL_IOC_MAGIC, 21, struct twheel_info_args)
 #define TWHEEL_IOC_LIST		_IOWR(TWHEEL_IOC_MAGIC, 22, struct twheel_list_args)
 #define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_MAGIC, 23, struct twheel_query_args)
+#define TWHEEL_IOC_CONFIRM	_IOWR(TWHEEL_IOC_MAGIC, 25, struct twheel_confirm_args)
 #define TWHEEL_IOC_CREATE	_IOWR(TWHEEL_IOC_MAGIC, 32, struct twheel_create_args)
 #define TWHEEL_IOC_REMOVE	_IOWR(TWHEEL_IOC_MAGIC, 33, struct twheel_remove_args)
 

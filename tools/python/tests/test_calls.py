@@ -461,6 +461,21 @@ class Named(Calls):
         with self.fails(errno.EINVAL):
             self.purgatory.events()
 
+    def test_an_event_that_is_not_confirmed_comes_again(self) -> None:
+        for cookie in (6, 7):
+            self.named.cancel(self.named.add(detached=True, cookie=cookie))
+        with self.named.events(confirm=True) as queue:
+            first, second = queue.read()
+            self.assertFalse(first.again)
+            queue.confirm(first)
+            kept = self.named.query().unconfirmed
+        if kept:  # not on the fake device
+            with self.named.events(confirm=True) as queue:
+                (again,) = queue.read()
+                self.assertEqual((again.id, again.cookie, again.again), (second.id, 7, True))
+                with self.fails(errno.ENOENT):
+                    queue.confirm(first)
+
 
 class Batches(Calls):
     def test_a_batch_returns_each_result(self) -> None:

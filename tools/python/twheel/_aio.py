@@ -461,7 +461,8 @@ class AsyncEvents:
     The loop ends after close(), and after the last event of a removed purgatory. Several tasks
     may iterate at once; each event goes to one of them. Events are taken from the queue in
     advance, and kept until the next iteration: rest() returns those that remain, and close()
-    reports them.
+    reports them. A queue with confirm delivers them again; one task iterates over it, and the
+    iteration that follows the last event of a read confirms them.
     """
 
     def __init__(self, queue: EventQueue | str) -> None:
@@ -510,7 +511,7 @@ class AsyncEvents:
         handler of the loop. It may be called again. In a process that was forked from this one, it
         closes the descriptor and changes nothing else.
         """
-        if not self._owner.is_forked and (events := self.rest()):
+        if not self._owner.is_forked and (events := self.rest()) and not self.queue._confirms:
             message = f"{self.queue} was closed before {len(events)} of its events were taken"
             self._loop.call_exception_handler({"message": message, "events": events})
         self.queue.close()

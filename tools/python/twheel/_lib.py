@@ -31,6 +31,8 @@ LIST_OTHERS = 1 << 0
 REMOVE_FORCE = 1 << 0
 BATCH_STOP = 1 << 0
 EVENT_MORE = 1 << 0
+EVENT_AGAIN = 1 << 1
+EVENTS_CONFIRM = 1 << 0
 PENDING_OWN = 1 << 0
 PENDING_DETACHED = 1 << 1
 
@@ -97,8 +99,8 @@ class twheel_query_args(ctypes.Structure):
         ),
         *fields64(
             "features", "tick_ns", "pending", "watches", "keys", "own", "unread", "detached",
-            "detached_unread", "oldest_unread_ns", "added", "completed", "expired", "cancelled",
-            "rejected", "wakeups",
+            "detached_unread", "oldest_unread_ns", "unconfirmed", "oldest_unconfirmed_ns", "added",
+            "completed", "expired", "cancelled", "rejected", "wakeups",
         ),
         ("name", c_char * NAME_SIZE),
     ]
@@ -147,6 +149,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "twheel_cancel_key": [c_int, twheel_key, count_p],
     "twheel_read_events": [c_int, POINTER(twheel_event), c_size_t],
     "twheel_events": [c_int, c_uint32, c_int],
+    "twheel_confirm": [c_int, c_uint64],
     "twheel_drain": [c_int, count_p],
     "twheel_info": [c_int, c_uint64, POINTER(twheel_pending), POINTER(twheel_watch_spec), c_uint],
     "twheel_list": [c_int, c_uint, POINTER(c_uint64), POINTER(twheel_pending), c_uint],

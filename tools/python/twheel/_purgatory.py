@@ -95,7 +95,7 @@ class Event(NamedTuple):
     satisfied has a bit for each satisfied key: bit 0 is the first key of the add, and so on, see
     Watch.bit. missing is the number of keys, or the amount, by which the condition was missed. keys
     are those of the add if the operation was added by an AsyncPurgatory, which keeps them; None
-    for other operations.
+    for other operations. again is set if the event was delivered before, and not confirmed.
     """
 
     id: int
@@ -110,6 +110,7 @@ class Event(NamedTuple):
     expirations: int
     satisfied: int = 0
     missing: int = 0
+    again: bool = False
     keys: tuple[WatchLike, ...] | None = None
 
     def satisfied_keys(self, keys: Iterable[WatchLike] | None = None) -> list[KeyLike]:
@@ -172,6 +173,8 @@ class State(NamedTuple):
     detached: int
     detached_unread: int
     oldest_unread_ns: int
+    unconfirmed: int
+    oldest_unconfirmed_ns: int
     oldest_queue: int
     queue_ops: int
     pending: int
@@ -319,6 +322,7 @@ def event_of(raw: _lib.twheel_event) -> Event:
         deadline=time_or_none(raw.deadline),
         reason=Reason(raw.reason),
         more=bool(raw.flags & _lib.EVENT_MORE),
+        again=bool(raw.flags & _lib.EVENT_AGAIN),
         keys=None,
     )
 
@@ -345,12 +349,14 @@ class EventQueue:
 
     _fd = -1
     _node = ""
+    _confirms = False
     # Ends the reader in an event loop, which must not keep the number of a closed descriptor.
     _reader: weakref.WeakMethod[Callable[[], None]] | None = None
 
-    def __init__(self, fd: int, node: str = "") -> None:
+    def __init__(self, fd: int, node: str = "", confirms: bool = False) -> None:
         self._fd = fd
         self._node = node
+        self._confirms = confirms
 
     def __enter__(self) -> Self:
         return self
@@ -422,6 +428,10 @@ class EventQueue:
             # The handlers of Python run, and may raise, before the next call.
             if ctypes.get_errno() != errno.EINTR:
                 _lib.fail(self)
+
+    def confirm(self, event: Event) -> None:
+        """Confirm an event of the latest read(), of a queue that was opened with confirm."""
+        check(lib.twheel_confirm(self._fd, u64(event.id, "id")), self, "and operation", event.id)
 
 
 class Purgatory(EventQueue):
@@ -514,14 +524,18 @@ class Purgatory(EventQueue):
             fail_control(name)
         return cancelled.value
 
-    def events(self, queue: int = 0, *, nonblock: bool = False) -> EventQueue:
+    def events(
+        self, queue: int = 0, *, nonblock: bool = False, confirm: bool = False
+    ) -> EventQueue:
         """
         Open a queue of detached events of a named purgatory. With nonblock, its read() does not
-        wait for an event.
+        wait for an event. With confirm, the events of a read() are delivered again, with Event.again
+        set, unless the next read() or a confirm() follows before the queue is closed or the process
+        dies. Only one thread may use such a queue.
         """
-        flags = os.O_NONBLOCK if nonblock else 0
+        flags = (os.O_NONBLOCK if nonblock else 0) | (_lib.EVENTS_CONFIRM if confirm else 0)
         fd = lib.twheel_events(self._fd, u32(queue, "queue"), flags)
-        return EventQueue(check(fd, self), self._node)
+        return EventQueue(check(fd, self), self._node, confirm)
 
     def restrict(self, rights: Right = Right(0)) -> None:
         """

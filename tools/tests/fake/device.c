@@ -181,7 +181,7 @@ static int open_events(struct fake_file *file, const struct twheel_events_args *
 	/* The read end is the number of the file in the table. */
 	for (fd = 0; files[fd] != purgatory->detached; fd++)
 		;
-	fcntl(fd, F_SETFL, args->flags);
+	fcntl(fd, F_SETFL, args->flags & O_NONBLOCK);
 	return fd;
 }
 
@@ -234,7 +234,8 @@ static const struct twheel_call_row *allowed(const struct fake_file *file, unsig
 	const struct twheel_call_row *row = &twheel_calls[call];
 
 	if (call >= sizeof(twheel_calls) / sizeof(*row) || !row->name ||
-	    row->control == !!file->purgatory || (batch && !row->batch))
+	    row->control == !!file->purgatory || (batch && !row->batch) ||
+	    row->events != (file->purgatory && file == file->purgatory->detached))
 		errno = ENOTTY;
 	else if (row->mode & ~file->mode)
 		errno = EBADF;
@@ -310,6 +311,8 @@ static int call_file(struct fake_file *file, unsigned int call, void *args)
 		return 0;
 	case TWHEEL_CALL_EVENTS:
 		return open_events(file, args);
+	case TWHEEL_CALL_CONFIRM:
+		return 0;
 	case TWHEEL_CALL_RESTRICT:
 		file->taken |= ~((struct twheel_restrict_args *)args)->rights;
 		return 0;

@@ -12,7 +12,8 @@
  * to it, so that read() and poll() need no replacement. A thread expires operations.
  *
  * It differs from the module: files cannot be shared by dup(), fork() or sockets, there are
- * no quotas of users, and the periods of an unread event are separate events. Each test of
+ * no quotas of users, the periods of an unread event are separate events, and unconfirmed events do
+ * not come back. Each test of
  * a binding therefore also runs on the real device.
  */
 #ifndef TWHEEL_TESTS_FAKE_H

@@ -120,6 +120,12 @@ struct kiocb {
 	int		ki_flags;	/* IOCB_NOWAIT or 0 */
 };
 
+/* There is no io_uring. */
+static inline bool is_sync_kiocb(const struct kiocb *iocb)
+{
+	return true;
+}
+
 /* The user memory of a read; iov_iter_revert() may take back @rig_done bytes. */
 struct iov_iter {
 	const struct iovec	*iov;		/* next piece */
@@ -132,6 +138,11 @@ struct iov_iter {
 static inline size_t iov_iter_count(const struct iov_iter *iter)
 {
 	return iter->count;
+}
+
+static inline void iov_iter_truncate(struct iov_iter *iter, u64 count)
+{
+	iter->count = min_t(u64, iter->count, count);
 }
 
 size_t copy_to_iter(const void *from, size_t size, struct iov_iter *iter);
