@@ -383,7 +383,7 @@ class Events(Case):
         self.bridge(config, counted_name).ready()
         command = ["/usr/bin/python3", EXAMPLES / "publish_events.py", config, name, "twheel.t.all"]
         for job in range(jobs):
-            purgatory.add(timeout=0.01, period=1, fixed_delay=True, detached=True, cookie=job)
+            purgatory.add(timeout=0.01, detached=True, cookie=job)
         for _ in range(kills):
             worker = subprocess.Popen(command, stdout=subprocess.PIPE,
                                       env=os.environ | {"PYTHONUNBUFFERED": "1"})
@@ -392,7 +392,8 @@ class Events(Case):
             worker.kill()
             worker.communicate()
         worker = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        eventually("all jobs have ended", lambda: not purgatory.query().detached)
+        eventually("all events are confirmed", lambda: (state := purgatory.query()) and not (
+            state.detached or state.detached_unread or state.unconfirmed))
         worker.kill()
         worker.wait()
         eventually("all jobs are published", lambda: 0 not in counts_of(counted))
