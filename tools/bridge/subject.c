@@ -76,9 +76,9 @@ static void put_signal(struct subject *subject, struct twheel_batch *batch, nats
 }
 
 /*
- * A heartbeat, or a request for flow control. Return: false if the server ends the consumer, or has
- * nothing to send although there was more: the stream has dropped it, and Debian 12's server does not
- * correct the number.
+ * A heartbeat, or a request for flow control. Return: false if the server ends the consumer, or
+ * has nothing to send although there was more: the stream has dropped it, and Debian 12's server
+ * does not correct the number.
  */
 static bool take_status(const struct subject *subject, natsMsg *message)
 {

@@ -714,8 +714,8 @@ private:
  *
  * A reader takes several events from the queue at once. The events that it has not delivered
  * are lost when it is destroyed, so a reader lives as long as its queue, or its owner asks it
- * for the rest(). A queue with TWHEEL_EVENTS_CONFIRM delivers them again when it is closed. The
- * queue may be moved.
+ * for the rest(). If a queue with TWHEEL_EVENTS_CONFIRM is closed then, and not read again, they
+ * are delivered to another reader. The queue may be moved.
  */
 class reader {
 public:

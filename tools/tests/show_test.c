@@ -31,27 +31,27 @@ TEST("events with all their fields")
 	};
 
 	is_json(json_event(&event, NULL),
-		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"3\",\"reason\":\"completed\",\"value\":\"7\",\"error\":null,\"clock\":\"boottime\",\"deadline\":\"500\",\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"3\",\"reason\":\"completed\",\"value\":\"7\",\"error\":null,\"clock\":\"boottime\",\"deadline\":\"500\",\"time\":\"400\",\"more\":false,\"again\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 	event.deadline = TWHEEL_NEVER;
 	event.error = -EIO;
 	event.value = 0;
 	event.cookie = 1ULL << 63;
 	is_json(json_event(&event, NULL),
-		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":\"0\",\"error\":\"EIO\",\"clock\":\"boottime\",\"deadline\":null,\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":\"0\",\"error\":\"EIO\",\"clock\":\"boottime\",\"deadline\":null,\"time\":\"400\",\"more\":false,\"again\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 	event = (struct twheel_event){
 		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .flags = TWHEEL_EVENT_MORE,
 		.expirations = 2,
 	};
 	is_json(json_event(&event, NULL),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":2,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"again\":false,\"expirations\":2,\"satisfied\":[],\"missing\":\"0\"}");
 	event = (struct twheel_event){
 		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .satisfied = 1ULL << 63 | 5, .missing = 2,
 	};
 	is_json(json_event(&event, NULL),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[0,2,63],\"missing\":\"2\"}");
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"again\":false,\"expirations\":0,\"satisfied\":[0,2,63],\"missing\":\"2\"}");
 	event = (struct twheel_event){ .id = 1, .reason = 99, .clock = 99 };
 	is_json(json_event(&event, NULL),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"unknown\",\"value\":\"0\",\"error\":null,\"clock\":\"unknown\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"unknown\",\"value\":\"0\",\"error\":null,\"clock\":\"unknown\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"again\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 }
 
 /* The satisfied ones of the keys that are known. */
@@ -67,12 +67,13 @@ TEST("events with the keys of their operation")
 	twheel_key_text("r2", &specs[1].key);
 	specs[2].key = twheel_key_number(3);
 	is_json(json_event(&event, &keys),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[1],\"missing\":\"1\",\"satisfied_keys\":[\"r2\"],\"unsatisfied_keys\":[\"r1\",\"3\"]}");
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"again\":false,\"expirations\":0,\"satisfied\":[1],\"missing\":\"1\",\"satisfied_keys\":[\"r2\"],\"unsatisfied_keys\":[\"r1\",\"3\"]}");
 	event = (struct twheel_event){
-		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .flags = TWHEEL_EVENT_MORE,
+		.id = 1, .reason = TWHEEL_REASON_EXPIRED,
+		.flags = TWHEEL_EVENT_MORE | TWHEEL_EVENT_AGAIN,
 	};
 	is_json(json_event(&event, &keys),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"again\":true,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 }
 
 TEST("the exit status of each event")

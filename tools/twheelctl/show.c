@@ -177,7 +177,7 @@ json_t *json_event(const struct twheel_event *event, const struct watch_list *ke
 {
 	json_t *object;
 
-	object = json_pack("{s:s, s:o, s:o, s:s, s:o, s:s?, s:s, s:o, s:o, s:b, s:o, s:o, s:o}",
+	object = json_pack("{s:s,s:o,s:o,s:s,s:o,s:s?,s:s,s:o,s:o,s:b,s:b,s:o,s:o,s:o}",
 			   "type", "event",
 			   "id", json_digits(event->id),
 			   "cookie", json_digits(event->cookie),
@@ -188,6 +188,7 @@ json_t *json_event(const struct twheel_event *event, const struct watch_list *ke
 			   "deadline", json_deadline(event->deadline),
 			   "time", json_digits(event->time),
 			   "more", event->flags & TWHEEL_EVENT_MORE,
+			   "again", event->flags & TWHEEL_EVENT_AGAIN,
 			   "expirations", json_number(event->expirations),
 			   "satisfied", json_bits(event->satisfied),
 			   "missing", json_digits(event->missing));
