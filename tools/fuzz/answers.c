@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ static bool bad_reason(const struct twheel_event *event)
 	bool expired = event->reason == TWHEEL_REASON_EXPIRED;
 
 	if (event->reason < TWHEEL_REASON_COMPLETED || event->reason > TWHEEL_REASON_CANCELLED ||
-	    event->flags & ~TWHEEL_EVENT_MORE || bad_clock(event->clock))
+	    event->flags & ~(TWHEEL_EVENT_MORE | TWHEEL_EVENT_AGAIN) || bad_clock(event->clock))
 		return true;
 	if (event->flags & TWHEEL_EVENT_MORE &&
 	    (!expired || event->satisfied || event->missing))
@@ -68,6 +69,17 @@ static void report_event(struct thread *t, const struct twheel_event *event, con
 	       event->id, event->cookie, event->value, event->deadline, event->time, text);
 }
 
+/* The descriptor may not confirm, or the next read of another thread has done so. */
+static void confirm(struct thread *t, const struct view *view, const struct twheel_event *event)
+{
+	struct twheel_confirm_args args = { .id = event->id };
+	int error = ioctl(view->fd, TWHEEL_IOC_CONFIRM, &args) ? errno : 0;
+
+	count_step(TWHEEL_CALL_CONFIRM, !error);
+	if (same_file(view) && error && error != EINVAL && error != ENOENT && error != EBUSY)
+		report_event(t, event, strerror(error));
+}
+
 static void check_event(struct thread *t, const struct view *view, const struct twheel_event *event)
 {
 	unsigned int marks = COOKIE_PERIODIC | COOKIE_REALTIME;
@@ -98,6 +110,8 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 	if (!more && ours && !cookie_ended(event->cookie) && !(event->flags & TWHEEL_EVENT_AGAIN))
 		report_event(t, event, cookie_was_refused(event->cookie) ?
 			     "of an add that was refused" : "delivered twice");
+	if (from_detached && one_in(t, 2))
+		confirm(t, view, event);
 }
 
 /* Memory that is also changed by other threads does not show the kernel's output. */
@@ -191,7 +205,7 @@ void step_read(struct thread *t)
 	unsigned int place = draw(t, 4) ? PLACE_PLAIN : draw(t, NR_PLACES);
 	unsigned int nr = 1 + (draw(t, MAX_EVENTS) >> draw(t, 6));
 	size_t size = nr * sizeof(struct twheel_event);
-	struct view view = look_at(t);
+	struct view view = one_in(t, 3) ? look_at_events(t) : look_at(t);
 	void *buffer;
 
 	if (one_in(t, 16))

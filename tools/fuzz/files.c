@@ -70,6 +70,20 @@ struct view look_at(struct thread *t)
 	return view_of(&child->slots[t->step->slot % NR_SLOTS]);
 }
 
+/* A descriptor of events, if there is one. */
+struct view look_at_events(struct thread *t)
+{
+	struct slot *slot;
+	unsigned int i;
+
+	for (i = 0; i < NR_SLOTS; i++) {
+		slot = &child->slots[(t->step->slot + i) % NR_SLOTS];
+		if (slot->type == FILE_EVENTS && slot->fd >= 0)
+			return view_of(slot);
+	}
+	return look_at(t);
+}
+
 struct view look_at_control(void)
 {
 	return view_of(&child->control);

@@ -273,6 +273,7 @@ void *place_out(struct thread *t, unsigned int place, size_t size);
 int files_init(void);
 void init_slots(void);
 struct view look_at(struct thread *t);
+struct view look_at_events(struct thread *t);
 struct view look_at_control(void);
 bool same_file(const struct view *view);
 void count_final(const struct view *view);
