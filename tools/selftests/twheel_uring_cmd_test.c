@@ -106,12 +106,13 @@ FIXTURE_TEARDOWN(uring_cmd)
 
 TEST_F(uring_cmd, add)
 {
-	struct twheel_add_args args = add_args(20 * MSEC);
+	struct twheel_add_args args = add_args(HOUR);
 	struct twheel_event event = { 0 };
 
 	ASSERT_EQ(0, at_once(&self->ring, self->fd, TWHEEL_IOC_ADD, &args));
 	EXPECT_NE(0, args.id);
 	EXPECT_EQ(1, query(self->fd).own);
+	EXPECT_EQ(1, op_rearm(self->fd, args.id, MSEC, 0));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(args.id, event.id);
 	EXPECT_EQ(77, event.cookie);
