@@ -10,12 +10,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <linux/twheel.h>
 
@@ -77,8 +75,6 @@ static void start(void)
 	if (started)
 		return;
 	started = true;
-	/* A test of a broken variant may hang: it ends with the harness. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	user_memory_init();
 	rig_start(CPUS, seed ? strtoul(seed, NULL, 0) : (unsigned long)getpid());
 	set_parameters();
