@@ -343,23 +343,26 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_events_take);
 
 /*
  * Put events that were taken back at the head of the list: all at once, since another reader must
- * not take the later ones first.
+ * not take the later ones first. They are linked without the lock, which is held for 32 operations
+ * at most. A periodic one is queued before it is on the list, so that no thread pushes it meanwhile.
  */
 void twheel_events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
 {
 	struct twheel_file_periodic *periodic;
 	u32 i;
 
-	spin_lock(&events->lock);
 	for (i = 0; i < nr; i++) {
 		if (i)
 			file_ops[i - 1]->next = file_ops[i];
 		periodic = twheel_file_op_periodic(file_ops[i]);
-		if (unlikely(periodic)) {
-			periodic->reading = false;
-			periodic->queued = true;
-		}
+		if (likely(!periodic))
+			continue;
+		spin_lock(&events->lock);
+		periodic->reading = false;
+		periodic->queued = true;
+		spin_unlock(&events->lock);
 	}
+	spin_lock(&events->lock);
 	file_ops[nr - 1]->next = events->back;
 	WRITE_ONCE(events->back, file_ops[0]);
 	events->taken -= nr;
