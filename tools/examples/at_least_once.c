@@ -19,7 +19,7 @@ static int add_job(int fd, uint64_t job)
 	return twheel_add(fd, &args);
 }
 
-/* The descriptor is the worker's own: its end, however it comes, gives back what it has not confirmed. */
+/* The descriptor is the worker's own: whatever ends it gives back the events that it keeps. */
 static void worker(int fd, int dies)
 {
 	int events = twheel_events(fd, 0, TWHEEL_EVENTS_CONFIRM);

@@ -74,7 +74,8 @@ static int is_handled(int fd)
 
 int main(void)
 {
-	uint64_t ids[SESSIONS], lost = 0, twice = 0;
+	unsigned int lost = 0, twice = 0;
+	uint64_t ids[SESSIONS];
 	pid_t workers[WORKERS];
 	int fd = twheel_create(NAME, 0600), i;
 
@@ -105,7 +106,7 @@ int main(void)
 		lost += !ends[i];
 		twice += ends[i] > 1;
 	}
-	printf("%u workers were killed, %llu ends of sessions are lost, %s were written twice\n", KILLS,
-	       (unsigned long long)lost, twice <= 16 * KILLS ? "few" : "too many");
+	printf("%u workers were killed, %u ends of sessions are lost, %s were written twice\n",
+	       KILLS, lost, twice <= 16 * KILLS ? "few" : "too many");
 	return twheel_remove(NAME, TWHEEL_REMOVE_FORCE, NULL) != 0;
 }

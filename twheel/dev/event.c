@@ -18,10 +18,11 @@
  * events that were not delivered back in order. An event is delivered when all of it has
  * been copied to the reader's buffer.
  *
- * A descriptor that confirms events keeps those that it has delivered, in their state, until its next
- * read() or a call confirms them. When it is closed, it puts them back. A periodic operation counts
- * its periods meanwhile. Two threads must not use such a descriptor at a time, since each would
- * confirm the events of the other: the second one fails. So no thread waits for @lock of a reader.
+ * A descriptor that confirms events keeps those that it has delivered, in their state, until its
+ * next read() or a call confirms them. When it is closed, it puts them back. A periodic operation
+ * counts its periods meanwhile. Two threads must not use such a descriptor at a time, since each
+ * would confirm the events of the other: the second one fails. So no thread waits for @lock of a
+ * reader.
  *
  * A page fault may block for any time, for example in a file system in user space. So a piece is
  * copied with page faults disabled. If that fails, the reader puts the rest back for other readers
@@ -302,8 +303,8 @@ static void events_delivered(struct twheel_events *events, struct twheel_file_op
 }
 
 /*
- * Set the number of events of a reader. It is too great for a moment, rather than too small: no query
- * must find a queue empty that is not.
+ * Set the number of events of a reader. It is too great for a moment, rather than too small: no
+ * query must find a queue empty that is not.
  */
 static void reader_set_nr(struct twheel_events *events, struct twheel_reader *reader, u32 nr)
 {
@@ -353,8 +354,8 @@ static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file
 }
 
 /*
- * Deliver the events of the taken operations, and put the rest back. Returns the number of delivered
- * events.
+ * Deliver the events of the taken operations, and put the rest back. Returns the number of
+ * delivered events.
  */
 static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr,
 			  struct iov_iter *to, bool may_fault)

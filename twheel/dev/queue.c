@@ -344,7 +344,8 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_events_take);
 /*
  * Put events that were taken back at the head of the list: all at once, since another reader must
  * not take the later ones first. They are linked without the lock, which is held for 32 operations
- * at most. A periodic one is queued before it is on the list, so that no thread pushes it meanwhile.
+ * at most. A periodic one is queued before it is on the list, so that no thread pushes it
+ * meanwhile.
  */
 void twheel_events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
 {
