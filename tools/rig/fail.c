@@ -202,7 +202,9 @@ static void undo_device_add(void)
 
 static int do_device_events(void)
 {
-	struct twheel_events_args args = { .flags = O_NONBLOCK, .queue = QUEUE };
+	struct twheel_events_args args = {
+		.flags = O_NONBLOCK | TWHEEL_EVENTS_CONFIRM, .queue = QUEUE,
+	};
 	int fd = rig_ioctl(named, TWHEEL_IOC_EVENTS, &args);
 
 	if (fd < 0)
