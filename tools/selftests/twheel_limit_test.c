@@ -74,6 +74,7 @@ TEST_F(limit, max_pending_operations_are_added)
 	EXPECT_EQ(self->max, query(self->fd).watches);
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
 	EXPECT_EQ(2, query(self->fd).rejected);
+	EXPECT_EQ(2, query(self->fd).rejected_enospc);
 }
 
 TEST_F(limit, past_deadlines_are_counted)
@@ -180,6 +181,9 @@ TEST_F(limit, unread_events_are_counted)
 	EXPECT_EQ(self->max - 1, q.pending);
 	EXPECT_EQ(2 * self->max, q.added);
 	EXPECT_EQ(3, q.rejected);
+	EXPECT_EQ(2, q.rejected_enospc);
+	EXPECT_EQ(1, q.rejected_enobufs);
+	EXPECT_EQ(0, q.rejected_edquot);
 	ASSERT_EQ(1, read_events(self->fd, &event, 1));
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fd, HOUR, 0, 0));

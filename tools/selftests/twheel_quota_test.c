@@ -134,6 +134,7 @@ TEST_F(quota, limit_on_operations_of_a_user)
 	EXPECT_EQ(0, add_deadline(self->fds[i], HOUR, 0, 0));
 	EXPECT_EQ(EDQUOT, errno);
 	EXPECT_EQ(1, query(self->fds[i]).rejected);
+	EXPECT_EQ(1, query(self->fds[i]).rejected_edquot);
 
 	/* An ended operation is charged until its event is read. */
 	ASSERT_EQ(self->pending, complete_all(self->fds[0], 0, 0, 0));

@@ -104,7 +104,6 @@ void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query
 void twheel_instance_query(struct twheel_instance *instance, struct twheel_query_args *query)
 {
 	struct twheel_purgatory_stats stats;
-	enum twheel_rejection rejection;
 	struct twheel_config config;
 
 	twheel_system_config(&config, TWHEEL_CLOCK_MONOTONIC);
@@ -125,8 +124,10 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_query
 		.cancelled		= stats.ended[TWHEEL_REASON_CANCELLED],
 		.tick_ns		= config.tick_ns,
 	};
-	for (rejection = 0; rejection < TWHEEL_REJECTIONS; rejection++)
-		query->rejected += twheel_instance_rejected(instance, rejection);
+	query->rejected_enospc = twheel_instance_rejected(instance, TWHEEL_REJECTED_ENOSPC);
+	query->rejected_enobufs = twheel_instance_rejected(instance, TWHEEL_REJECTED_ENOBUFS);
+	query->rejected_edquot = twheel_instance_rejected(instance, TWHEEL_REJECTED_EDQUOT);
+	query->rejected = query->rejected_enospc + query->rejected_enobufs + query->rejected_edquot;
 	if (instance->name)
 		strscpy(query->name, instance->name, sizeof(query->name));
 }

@@ -439,6 +439,9 @@ struct twheel_list_args {
  * @expired: out: number of operations expired so far
  * @cancelled: out: number of operations cancelled so far
  * @rejected: out: number of adds and watches so far that failed because of a limit
+ * @rejected_enospc: out: number of those that failed with ENOSPC
+ * @rejected_enobufs: out: number of those that failed with ENOBUFS
+ * @rejected_edquot: out: number of those that failed with EDQUOT
  * @wakeups: out: number of wake-ups so far of the reapers of the calling user
  * @name: out: name of the purgatory; empty for a private one
  */
@@ -474,6 +477,9 @@ struct twheel_query_args {
 	__u64 expired;
 	__u64 cancelled;
 	__u64 rejected;
+	__u64 rejected_enospc;
+	__u64 rejected_enobufs;
+	__u64 rejected_edquot;
 	__u64 wakeups;
 	char name[TWHEEL_NAME_SIZE];
 };

@@ -100,7 +100,8 @@ class twheel_query_args(ctypes.Structure):
         *fields64(
             "features", "tick_ns", "pending", "watches", "keys", "own", "unread", "detached",
             "detached_unread", "oldest_unread_ns", "unconfirmed", "oldest_unconfirmed_ns", "added",
-            "completed", "expired", "cancelled", "rejected", "wakeups",
+            "completed", "expired", "cancelled", "rejected", "rejected_enospc", "rejected_enobufs",
+            "rejected_edquot", "wakeups",
         ),
         ("name", c_char * NAME_SIZE),
     ]

@@ -185,6 +185,9 @@ class State(NamedTuple):
     expired: int
     cancelled: int
     rejected: int
+    rejected_enospc: int
+    rejected_enobufs: int
+    rejected_edquot: int
     tick_ns: int
     wakeups: int
 
