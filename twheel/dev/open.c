@@ -198,13 +198,15 @@ void twheel_file_show(struct seq_file *m, struct file *file)
 void twheel_events_show(struct seq_file *m, struct file *file)
 {
 	struct twheel_file *tf = file->private_data;
-	struct twheel_query_args query = {};
+	struct twheel_events *events = twheel_file_queue(tf);
+	u32 unread;
 
-	twheel_queue_query(twheel_file_queue(tf), &query);
+	spin_lock(&events->lock);
+	unread = twheel_events_unread(events);
+	spin_unlock(&events->lock);
 	seq_printf(m, "twheel-name:\t%s\n", tf->instance->name);
 	seq_printf(m, "twheel-queue:\t%u\n", tf->detached->number);
-	seq_printf(m, "twheel-detached:\t%llu\n", query.detached);
-	seq_printf(m, "twheel-unread:\t%llu\n", query.detached_unread);
+	seq_printf(m, "twheel-unread:\t%u\n", unread);
 	if (tf->reader)
 		seq_printf(m, "twheel-unconfirmed:\t%u\n", READ_ONCE(tf->reader->nr));
 }

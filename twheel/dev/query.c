@@ -53,7 +53,7 @@ static u64 events_unconfirmed_age(struct twheel_events *events)
 }
 
 /* Add the exact counts of a queue of detached operations to those of a query. */
-bool twheel_queue_query(struct twheel_events *events, void *data)
+static bool queue_query(struct twheel_events *events, void *data)
 {
 	struct twheel_query_args *query = data;
 	u64 age;
@@ -85,7 +85,7 @@ void twheel_instance_query_detached(struct twheel_instance *instance,
 	query->oldest_unconfirmed_ns = 0;
 	query->oldest_queue = 0;
 	query->queue_ops = 0;
-	twheel_detached_visit(instance, twheel_queue_query, query);
+	twheel_detached_visit(instance, queue_query, query);
 }
 
 /* Set the counts of a file. May sleep. */
