@@ -181,10 +181,7 @@ static void read_path(struct thread *t, const char *path)
 void step_look(struct thread *t)
 {
 	static const char * const attributes[] = {
-		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
-		"rejected", "files", "detached", "detached_unread", "max_pending",
-		"max_file_pending", "max_watches", "max_queue", "oldest_unread_ns",
-		"oldest_queue", "queue_ops",
+		"max_pending", "max_file_pending", "max_watches", "max_queue",
 	};
 	struct view view = look_at(t);
 	char path[128];

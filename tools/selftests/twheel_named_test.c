@@ -389,7 +389,7 @@ TEST_F(named, limits_of_a_purgatory_are_enforced)
 		ASSERT_NE(0, add_deadline(i ? fd : other, HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(fd, HOUR, 0, 0));
 	EXPECT_EQ(ENOSPC, errno);
-	EXPECT_EQ(2, query(fd).rejected);
+	EXPECT_EQ(2, query(fd).rejected_enospc);
 	close(other);
 	EXPECT_NE(0, add_deadline(fd, HOUR, 0, 0));
 	close(fd);

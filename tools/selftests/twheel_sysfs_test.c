@@ -33,14 +33,6 @@ FIXTURE_TEARDOWN(shown)
 	close(self->fd);
 }
 
-static long long attribute(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", name);
-	return file_number(path);
-}
-
 /* The text after @field in a line of a file, "" without the field. */
 static const char *field_of(const char *path, const char *field)
 {
@@ -78,50 +70,61 @@ static long long fd_number(int fd, const char *field)
 	return end == text || *end ? -1 : value;
 }
 
-TEST_F(shown, sysfs_agrees_with_query)
+TEST_F(shown, sysfs_has_the_limits)
 {
-	struct twheel_query_args q;
-	struct twheel_event event;
-	__u64 ids[4];
-	int i;
+	static const struct {
+		const char *name;
+		int value;
+	} limits[] = {
+		{ "max_pending", 50 }, { "max_file_pending", 40 }, { "max_watches", 70 },
+		{ "max_queue", 100 },
+	};
+	struct stat st;
+	char path[128];
+	unsigned int i;
 
-	for (i = 0; i < 4; i++)
-		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
-	ASSERT_EQ(0, op_complete(self->fd, ids[0], 0));
-	ASSERT_EQ(0, op_cancel(self->fd, ids[1]));
-	ASSERT_NE(0, add_deadline(self->fd, 0, 0, 0));
-	for (i = 0; i < 3; i++)
-		ASSERT_TRUE(next_event(self->fd, &event));
-	for (i = 0; i < 23; i++)
-		add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
-	q = query(self->fd);
-	EXPECT_EQ(2, q.rejected);
-	EXPECT_EQ(q.pending, attribute("pending"));
-	EXPECT_EQ(q.keys, attribute("keys"));
-	EXPECT_EQ(q.watches, attribute("watches"));
-	EXPECT_EQ(q.added, attribute("added"));
-	EXPECT_EQ(q.completed, attribute("completed"));
-	EXPECT_EQ(q.expired, attribute("expired"));
-	EXPECT_EQ(q.cancelled, attribute("cancelled"));
-	EXPECT_EQ(q.rejected, attribute("rejected"));
-	/* Of the whole purgatory: its limit on watches. */
-	EXPECT_EQ(2, attribute("rejected_enospc"));
-	EXPECT_EQ(0, attribute("rejected_enobufs"));
-	EXPECT_EQ(0, attribute("rejected_edquot"));
-	EXPECT_EQ(q.files, attribute("files"));
-	EXPECT_EQ(50, attribute("max_pending"));
-	EXPECT_EQ(40, attribute("max_file_pending"));
-	EXPECT_EQ(2 * attribute("max_pending"), attribute("max_queue"));
-	EXPECT_EQ(70, attribute("max_watches"));
-	EXPECT_EQ(0, attribute("detached"));
-	EXPECT_EQ(0, attribute("detached_unread"));
-	EXPECT_EQ(0, attribute("oldest_unread_ns"));
-	EXPECT_EQ(0, attribute("oldest_queue"));
-	EXPECT_EQ(0, attribute("queue_ops"));
+	for (i = 0; i < ARRAY_SIZE(limits); i++) {
+		snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", limits[i].name);
+		EXPECT_EQ(limits[i].value, file_number(path));
+		ASSERT_EQ(0, stat(path, &st)) TH_LOG("no %s", path);
+		EXPECT_EQ(S_IFREG | 0444, (int)st.st_mode);
+		EXPECT_EQ(0, st.st_uid);
+		EXPECT_TRUE(as_stranger(!access(path, R_OK)));
+	}
+}
+
+/* They show what the users of the purgatory do: only those that may read it see them. */
+TEST_F(shown, sysfs_has_no_counts)
+{
+	static const char * const names[] = {
+		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
+		"rejected", "rejected_enospc", "files", "detached", "detached_unread",
+		"oldest_unread_ns", "oldest_queue", "queue_ops", "unconfirmed",
+	};
+	char path[128];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", names[i]);
+		EXPECT_NE(0, access(path, F_OK)) TH_LOG("%s exists", path);
+	}
+}
+
+TEST_F(shown, sysfs_is_removed_during_a_read)
+{
+	char path[] = SYSFS_CLASS "/twheel-" NAME "/max_pending", text[32];
+	int held = open(path, O_RDONLY);
+
+	ASSERT_LE(0, held);
+	EXPECT_LT(0, pread(held, text, sizeof(text), 0));
+	ASSERT_EQ(0, remove_by_force(NAME));
+	EXPECT_GT(0, pread(held, text, sizeof(text), 0));
+	EXPECT_NE(0, access(path, F_OK));
+	close(held);
 }
 
 /* Nobody reads: adds fail at the limit of the file on its queue. */
-TEST_F(shown, sysfs_tells_unread_events_from_pending_operations)
+TEST_F(shown, query_tells_unread_events_from_pending_operations)
 {
 	__u64 id = 0;
 	int other, i;
@@ -136,9 +139,8 @@ TEST_F(shown, sysfs_tells_unread_events_from_pending_operations)
 	EXPECT_EQ(ENOBUFS, errno);
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(0, add_deadline(self->fd, HOUR, 0, 0));
-	EXPECT_EQ(2, attribute("rejected_enobufs"));
-	EXPECT_EQ(0, attribute("rejected_enospc"));
-	EXPECT_EQ(2, attribute("rejected"));
+	EXPECT_EQ(2, query(self->fd).rejected_enobufs);
+	EXPECT_EQ(0, query(self->fd).rejected_enospc);
 	EXPECT_EQ(2, query(self->fd).rejected);
 	/* Other files of the purgatory are not affected. */
 	other = twheel_open_named(NAME, O_NONBLOCK);
@@ -146,115 +148,6 @@ TEST_F(shown, sysfs_tells_unread_events_from_pending_operations)
 	EXPECT_EQ(1, key_signal(other, 1, 7));
 	EXPECT_EQ(1, query(other).unread);
 	close(other);
-}
-
-TEST_F(shown, sysfs_counts_detached_operations)
-{
-	int events = open_events(self->fd, O_NONBLOCK);
-	__u64 ids[2];
-
-	ASSERT_LE(0, events);
-	ids[0] = add_deadline(self->fd, HOUR, TWHEEL_ADD_DETACHED, 0);
-	ids[1] = add_deadline(self->fd, HOUR, TWHEEL_ADD_DETACHED, 0);
-	EXPECT_EQ(2, attribute("files"));
-	EXPECT_EQ(2, attribute("detached"));
-	ASSERT_EQ(0, op_cancel(self->fd, ids[0]));
-	EXPECT_EQ(1, attribute("detached"));
-	EXPECT_EQ(1, attribute("detached_unread"));
-	usleep(1000);
-	EXPECT_LE(MSEC, attribute("oldest_unread_ns"));
-	EXPECT_EQ(2, attribute("queue_ops"));
-	EXPECT_EVENT(events, ids[0], TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_EQ(0, attribute("detached_unread"));
-	EXPECT_EQ(0, attribute("oldest_unread_ns"));
-	EXPECT_EQ(1, attribute("queue_ops"));
-	close(events);
-	EXPECT_EQ(1, attribute("files"));
-}
-
-TEST_F(shown, sysfs_is_read_only)
-{
-	static const char * const names[] = {
-		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
-		"rejected", "files", "detached", "detached_unread", "max_pending",
-		"max_file_pending", "max_watches", "max_queue", "oldest_unread_ns",
-		"oldest_queue", "queue_ops", "unconfirmed", "oldest_unconfirmed_ns",
-	};
-	char path[128];
-	struct stat st;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", names[i]);
-		ASSERT_EQ(0, stat(path, &st)) TH_LOG("no %s", path);
-		EXPECT_EQ(S_IFREG | 0400, (int)st.st_mode);
-	}
-}
-
-/* The mode, owner and group of an attribute of a purgatory that is created with these. */
-static struct stat attribute_of(__u32 mode, __u32 uid, __u32 gid)
-{
-	struct twheel_create_args args = create_args("other", mode);
-	struct stat st = { 0 };
-
-	args.uid = uid;
-	args.gid = gid;
-	if (!call_control(TWHEEL_IOC_CREATE, &args))
-		stat(SYSFS_CLASS "/twheel-other/pending", &st);
-	return st;
-}
-
-#define EXPECT_ATTRIBUTE(perm, user, group, shown)			\
-({									\
-	struct stat __st = shown;					\
-									\
-	EXPECT_EQ(S_IFREG | (perm), (int)__st.st_mode);			\
-	EXPECT_EQ(user, __st.st_uid);					\
-	EXPECT_EQ(group, __st.st_gid);					\
-})
-
-/* The counts show what the users of the purgatory do. */
-TEST_F(shown, sysfs_is_as_readable_as_the_node)
-{
-	static const char path[] = SYSFS_CLASS "/twheel-other/pending";
-	struct stat st = attribute_of(0640, 0, STRANGER);
-
-	EXPECT_ATTRIBUTE(0440, 0, STRANGER, st);
-	EXPECT_TRUE(as_stranger(!access(path, R_OK)));
-	EXPECT_FALSE(as_user(STRANGER + 1, !access(path, R_OK)));
-	ASSERT_EQ(0, stat(SYSFS_CLASS "/twheel-other/uevent", &st));
-	EXPECT_EQ(0, st.st_uid);
-	EXPECT_EQ(0, remove_named("other"));
-
-	st = attribute_of(0600, STRANGER, 0);
-	EXPECT_ATTRIBUTE(0400, STRANGER, 0, st);
-	EXPECT_TRUE(as_stranger(!access(path, R_OK)));
-	EXPECT_FALSE(as_user(STRANGER + 1, !access(path, R_OK)));
-	EXPECT_EQ(0, remove_named("other"));
-
-	st = attribute_of(0666, 0, 0);
-	EXPECT_ATTRIBUTE(0444, 0, 0, st);
-	EXPECT_TRUE(as_stranger(!access(path, R_OK)));
-	EXPECT_EQ(0, remove_named("other"));
-
-	/* Only written: the owner can still look. */
-	st = attribute_of(0222, 0, 0);
-	EXPECT_ATTRIBUTE(0400, 0, 0, st);
-	EXPECT_FALSE(as_stranger(!access(path, R_OK)));
-	EXPECT_EQ(0, remove_named("other"));
-}
-
-TEST_F(shown, sysfs_is_removed_during_a_read)
-{
-	char path[] = SYSFS_CLASS "/twheel-" NAME "/pending", text[32];
-	int held = open(path, O_RDONLY);
-
-	ASSERT_LE(0, held);
-	EXPECT_LT(0, pread(held, text, sizeof(text), 0));
-	ASSERT_EQ(0, remove_by_force(NAME));
-	EXPECT_GT(0, pread(held, text, sizeof(text), 0));
-	EXPECT_NE(0, access(path, F_OK));
-	close(held);
 }
 
 TEST_F(shown, fdinfo_of_a_named_purgatory)

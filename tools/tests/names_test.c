@@ -41,17 +41,16 @@ TEST("no purgatories without the class")
 	CHECK(mkdtemp(class) && read_named(class, &list) == 0 && !list);
 }
 
-TEST("purgatories are sorted by name and have counts, without removed ones")
+TEST("purgatories are sorted by name and have limits, without removed ones")
 {
 	struct named *list;
 	char path[256];
 
-	make("twheel-orders", "pending", "12\n");
+	make("twheel-orders", "max_pending", "4294967295\n");
 	make("twheel-orders", "max_file_pending", "7\n");
-	make("twheel-orders", "max_watches", "18446744073709551615\n");
-	make("twheel-orders", "keys", "many\n");
+	make("twheel-orders", "max_queue", "many\n");
 	make("twheel-a.b", NULL, NULL);
-	make("twheel", "pending", "1\n");
+	make("twheel", "max_pending", "1\n");
 	make("other-x", NULL, NULL);
 	make("twheel-a-name-that-is-longer-than-any-may-be", NULL, NULL);
 	/* The link of a purgatory that was removed after its name had been read. */
@@ -59,22 +58,13 @@ TEST("purgatories are sorted by name and have counts, without removed ones")
 	CHECK(!symlink("none", path));
 
 	CHECK(read_named(class, &list) == 2);
-	CHECK(!strcmp(list[0].name, "a.b") && !strcmp(list[1].name, "orders"));
-	CHECK(!list[0].counts[NAMED_PENDING]);
-	CHECK(list[1].counts[NAMED_PENDING] == 12);
-	CHECK(list[1].counts[NAMED_MAX_FILE_PENDING] == 7);
-	CHECK(list[1].counts[NAMED_MAX_WATCHES] == UINT64_MAX);
-	CHECK(!list[1].counts[NAMED_KEYS] && !list[1].counts[NAMED_FILES]);
+	CHECK(!strcmp(list[0].state.name, "a.b") && !strcmp(list[1].state.name, "orders"));
+	CHECK(!list[0].state.max_pending);
+	CHECK(list[1].state.max_pending == UINT32_MAX && list[1].state.max_file_pending == 7);
+	CHECK(!list[1].state.max_queue && !list[1].state.max_watches);
+	/* There is no such purgatory. */
+	CHECK(!query_named("names_test", list, 2));
 	free(list);
-}
-
-TEST("purgatories without permission are dropped")
-{
-	struct named list[] = { { .name = "a" }, { .name = "b", .hidden = true }, { .name = "c" } };
-
-	CHECK(drop_hidden("names_test", list, 3) == 2);
-	CHECK(!strcmp(list[0].name, "a") && !strcmp(list[1].name, "c"));
-	CHECK(drop_hidden("names_test", list, 2) == 2);
 }
 
 static void keep(struct nearest *nearest, __u64 id, __u64 remaining)

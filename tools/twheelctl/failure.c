@@ -156,7 +156,7 @@ enum outcome no_purgatory(const char *purgatory)
 
 	fprintf(stderr, "twheelctl: there is no purgatory '%s'", purgatory);
 	for (size_t i = 0; i < nr; i++)
-		fprintf(stderr, "%s%s", i ? ", " : "; existing purgatories: ", list[i].name);
+		fprintf(stderr, "%s%s", i ? ", " : "; existing purgatories: ", list[i].state.name);
 	if (!nr)
 		fprintf(stderr, "; 'twheelctl create %s' creates it", purgatory);
 	fputs("\n", stderr);
@@ -261,7 +261,7 @@ int open_purgatory(struct command_line *line)
 	return opened(line, fd);
 }
 
-static int open_read_only(const char *purgatory)
+int open_read_only(const char *purgatory)
 {
 	char path[NODE_PATH_SIZE];
 

@@ -29,6 +29,9 @@ int open_purgatory(struct command_line *line);
 /* open_purgatory() for commands that require a named purgatory. */
 int open_named(struct command_line *line, enum open_mode mode);
 
+/* Return: a non-blocking descriptor of a named purgatory; on failure -1, with errno set. */
+int open_read_only(const char *purgatory);
+
 /*
  * Reports a call that failed with errno, with advice.
  * Return: OUTCOME_FAILED for an expected error, for example if the operation has ended;

@@ -191,16 +191,8 @@ static void examine_purgatories(struct holders *holders)
 	size_t nr = read_named(PURGATORY_CLASS, &list);
 
 	for (size_t i = 0; i < nr; i++)
-		print_name(holders, "purgatory", list[i].name);
+		print_name(holders, "purgatory", list[i].state.name);
 	free(list);
-}
-
-static bool purgatory_exists(const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/twheel-%s", PURGATORY_CLASS, name);
-	return !access(path, F_OK);
 }
 
 static void examine_modules(struct holders *holders)
@@ -246,7 +238,7 @@ enum outcome holders_command(struct command_line *line)
 		examine_modules(&holders);
 	}
 	/* A removed purgatory may still be open. */
-	if (!holders.nr && line->purgatory && !purgatory_exists(line->purgatory))
+	if (!holders.nr && line->purgatory && !named_exists(line->purgatory))
 		return no_purgatory(line->purgatory);
 	if (!holders.nr && !line->json && line->purgatory)
 		printf("no process with %s open was found\n", line->purgatory);

@@ -17,8 +17,8 @@
 static const char list_help[] =
 "usage: twheelctl [-p NAME] list [OPTION]...\n"
 "\n"
-"Lists the named purgatories with their counts; with -p NAME, lists the pending\n"
-"operations of that purgatory.\n"
+"Lists the named purgatories with their counts, or '-' without the permission to read\n"
+"the node; with -p NAME, lists the pending operations of that purgatory.\n"
 "\n"
 "  --max N   list at most N operations; 0, the default, means no limit\n"
 "  --json    print JSON, one object per line\n"
@@ -26,37 +26,23 @@ static const char list_help[] =
 "Operations are in no particular order. An operation that is pending during the\n"
 "whole listing is listed once.\n";
 
-/* "detached" and "keys" are fields of an operation in JSON, and of other types. */
-static const char *json_name(enum named_count count)
-{
-	switch (count) {
-	case NAMED_DETACHED:
-		return "nr_detached";
-	case NAMED_KEYS:
-		return "nr_keys";
-	default:
-		return named_counts[count];
-	}
-}
-
 static void print_named_json(const struct named *named)
 {
-	json_t *object = json_pack("{s:s, s:s}", "type", "purgatory", "name", named->name);
-
-	for (int i = 0; i < NR_NAMED_COUNTS; i++)
-		json_object_set_new(object, json_name(i), i == NAMED_OLDEST_UNREAD_NS ||
-				    i == NAMED_OLDEST_UNCONFIRMED_NS ?
-				    json_digits(named->counts[i]) : json_number(named->counts[i]));
-	print_json(object);
+	print_json(named->error ? json_limits("purgatory", &named->state) :
+				  json_query("purgatory", &named->state));
 }
 
 static void print_named(const struct named *named, int width)
 {
-	printf("%-*s  %8llu  %8llu  %8llu  %8llu  %8llu  %6llu  %8llu\n", width, named->name,
-	       named->counts[NAMED_PENDING], named->counts[NAMED_DETACHED],
-	       named->counts[NAMED_DETACHED_UNREAD], named->counts[NAMED_KEYS],
-	       named->counts[NAMED_WATCHES], named->counts[NAMED_FILES],
-	       named->counts[NAMED_REJECTED]);
+	const struct twheel_query_args *q = &named->state;
+
+	if (named->error)
+		printf("%-*s  %8s  %8u  %8s  %8s  %8s  %8s  %6s  %8s\n", width, q->name, "-",
+		       q->max_pending, "-", "-", "-", "-", "-", "-");
+	else
+		printf("%-*s  %8llu  %8u  %8llu  %8llu  %8llu  %8llu  %6u  %8llu\n", width, q->name,
+		       q->pending, q->max_pending, q->detached, q->detached_unread, q->keys,
+		       q->watches, q->files, q->rejected);
 }
 
 static void print_table(const struct named *list, size_t nr)
@@ -64,10 +50,10 @@ static void print_table(const struct named *list, size_t nr)
 	size_t width = strlen("NAME");
 
 	for (size_t i = 0; i < nr; i++)
-		if (strlen(list[i].name) > width)
-			width = strlen(list[i].name);
-	printf("%-*s  %8s  %8s  %8s  %8s  %8s  %6s  %8s\n", (int)width, "NAME", "PENDING",
-	       "DETACHED", "UNREAD", "KEYS", "WATCHES", "FILES", "REJECTED");
+		if (strlen(list[i].state.name) > width)
+			width = strlen(list[i].state.name);
+	printf("%-*s  %8s  %8s  %8s  %8s  %8s  %8s  %6s  %8s\n", (int)width, "NAME", "PENDING",
+	       "LIMIT", "DETACHED", "UNREAD", "KEYS", "WATCHES", "FILES", "REJECTED");
 	for (size_t i = 0; i < nr; i++)
 		print_named(&list[i], width);
 }
@@ -76,17 +62,17 @@ static void print_table(const struct named *list, size_t nr)
 static enum outcome list_purgatories(bool json)
 {
 	struct named *list;
-	size_t all, nr;
+	size_t nr;
 
 	if (!device_present())
 		return OUTCOME_DEVICE;
-	all = read_named(PURGATORY_CLASS, &list);
-	nr = drop_hidden("list", list, all);
+	nr = read_named(PURGATORY_CLASS, &list);
+	nr = query_named("list", list, nr);
 	for (size_t i = 0; json && i < nr; i++)
 		print_named_json(&list[i]);
 	if (!json && nr)
 		print_table(list, nr);
-	else if (!json && !all)
+	else if (!json)
 		puts("no named purgatory: 'twheelctl create NAME' creates one");
 	free(list);
 	return OUTCOME_OK;

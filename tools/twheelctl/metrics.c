@@ -2,7 +2,8 @@
 /*
  * twheelctl metrics: counts of purgatories and wheels in the OpenMetrics text format.
  *
- * The counts of purgatories are in sysfs, those of wheels and users in debugfs, for root.
+ * Those of a purgatory need the permission to read its node; those of wheels and users are in
+ * debugfs, for root.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,6 +29,12 @@ static const char metrics_help[] =
 
 #define NR_VALUES	3
 
+/* Place and size of a count in its structure. */
+#define COUNT(type, field)	{ offsetof(struct type, field), sizeof(((struct type *)0)->field) }
+#define NAMED(field)	COUNT(twheel_query_args, field)
+#define WHEEL(count)	COUNT(wheel, counts[WHEEL_##count])
+#define USER(count)	COUNT(user, counts[USER_##count])
+
 /* A label with a value for each of adjacent counts. */
 struct label {
 	const char *name;
@@ -39,14 +46,17 @@ struct label {
  * @name: name without the suffix _total; with the suffix _seconds for a count in ns
  * @type: "counter" or "gauge"
  * @help: description
- * @count: index of its count, or of the first of several
+ * @count: place and size of its count, or of the first of several
  * @label: label that tells several counts apart, or NULL
  */
 struct family {
 	const char *name;
 	const char *type;
 	const char *help;
-	unsigned int count;
+	struct {
+		size_t offset;
+		size_t size;
+	} count;
 	const struct label *label;
 };
 
@@ -54,62 +64,63 @@ static const struct label by_reason = { "reason", { "completed", "expired", "can
 static const struct label by_error = { "error", { "ENOSPC", "ENOBUFS", "EDQUOT" } };
 
 static const struct family purgatory_families[] = {
-	{ "twheel_pending", "gauge", "Pending operations.", NAMED_PENDING, NULL },
+	{ "twheel_pending", "gauge", "Pending operations.", NAMED(pending), NULL },
 	{ "twheel_pending_limit", "gauge", "Limit on pending operations.",
-	  NAMED_MAX_PENDING, NULL },
+	  NAMED(max_pending), NULL },
 	{ "twheel_file_pending_limit", "gauge", "Limit on pending operations of an open file.",
-	  NAMED_MAX_FILE_PENDING, NULL },
-	{ "twheel_detached", "gauge", "Pending detached operations.", NAMED_DETACHED, NULL },
+	  NAMED(max_file_pending), NULL },
+	{ "twheel_detached", "gauge", "Pending detached operations.", NAMED(detached), NULL },
 	{ "twheel_detached_unread", "gauge", "Unread events of detached operations.",
-	  NAMED_DETACHED_UNREAD, NULL },
+	  NAMED(detached_unread), NULL },
 	{ "twheel_oldest_unread_seconds", "gauge",
-	  "Age of the oldest unread event of detached operations.", NAMED_OLDEST_UNREAD_NS, NULL },
+	  "Age of the oldest unread event of detached operations.", NAMED(oldest_unread_ns), NULL },
 	{ "twheel_unconfirmed", "gauge", "Events that were read and have to be confirmed.",
-	  NAMED_UNCONFIRMED, NULL },
+	  NAMED(unconfirmed), NULL },
 	{ "twheel_oldest_unconfirmed_seconds", "gauge",
-	  "Time since the read of the oldest of these events.", NAMED_OLDEST_UNCONFIRMED_NS, NULL },
+	  "Time since the read of the oldest of these events.", NAMED(oldest_unconfirmed_ns),
+	  NULL },
 	{ "twheel_queue_operations", "gauge",
 	  "Operations in the fullest queue of detached ones, pending or unread.",
-	  NAMED_QUEUE_OPS, NULL },
+	  NAMED(queue_ops), NULL },
 	{ "twheel_queue_operations_limit", "gauge",
-	  "Limit on the operations in a queue of detached ones.", NAMED_MAX_QUEUE, NULL },
-	{ "twheel_keys", "gauge", "Watched keys.", NAMED_KEYS, NULL },
-	{ "twheel_watches", "gauge", "Watches on all keys.", NAMED_WATCHES, NULL },
-	{ "twheel_watches_limit", "gauge", "Limit on watches.", NAMED_MAX_WATCHES, NULL },
-	{ "twheel_files", "gauge", "Open files.", NAMED_FILES, NULL },
-	{ "twheel_added", "counter", "Operations added.", NAMED_ADDED, NULL },
-	{ "twheel_ended", "counter", "Operations ended, by reason.", NAMED_COMPLETED, &by_reason },
+	  "Limit on the operations in a queue of detached ones.", NAMED(max_queue), NULL },
+	{ "twheel_keys", "gauge", "Watched keys.", NAMED(keys), NULL },
+	{ "twheel_watches", "gauge", "Watches on all keys.", NAMED(watches), NULL },
+	{ "twheel_watches_limit", "gauge", "Limit on watches.", NAMED(max_watches), NULL },
+	{ "twheel_files", "gauge", "Open files.", NAMED(files), NULL },
+	{ "twheel_added", "counter", "Operations added.", NAMED(added), NULL },
+	{ "twheel_ended", "counter", "Operations ended, by reason.", NAMED(completed), &by_reason },
 	{ "twheel_rejected", "counter",
-	  "Adds and watch calls that failed because of a limit, by error.", NAMED_REJECTED_ENOSPC,
+	  "Adds and watch calls that failed because of a limit, by error.", NAMED(rejected_enospc),
 	  &by_error },
 	{ }
 };
 
 static const struct family wheel_families[] = {
-	{ "twheel_wheel_pending", "gauge", "Pending timers.", WHEEL_PENDING, NULL },
-	{ "twheel_wheel_added", "counter", "Timers added.", WHEEL_ADDED, NULL },
-	{ "twheel_wheel_fired", "counter", "Callbacks called.", WHEEL_FIRED, NULL },
+	{ "twheel_wheel_pending", "gauge", "Pending timers.", WHEEL(PENDING), NULL },
+	{ "twheel_wheel_added", "counter", "Timers added.", WHEEL(ADDED), NULL },
+	{ "twheel_wheel_fired", "counter", "Callbacks called.", WHEEL(FIRED), NULL },
 	{ "twheel_wheel_rejected", "counter", "Adds that failed because of a limit.",
-	  WHEEL_REJECTED, NULL },
-	{ "twheel_wheel_wakeups", "counter", "Wake-ups of reapers.", WHEEL_WAKEUPS, NULL },
-	{ "twheel_wheel_slow", "counter", "Callbacks that took long.", WHEEL_SLOW, NULL },
+	  WHEEL(REJECTED), NULL },
+	{ "twheel_wheel_wakeups", "counter", "Wake-ups of reapers.", WHEEL(WAKEUPS), NULL },
+	{ "twheel_wheel_slow", "counter", "Callbacks that took long.", WHEEL(SLOW), NULL },
 	{ }
 };
 
 static const struct family user_families[] = {
 	{ "twheel_user_operations", "gauge",
-	  "Operations that are pending or unread, in all purgatories.", USER_OPS, NULL },
+	  "Operations that are pending or unread, in all purgatories.", USER(OPS), NULL },
 	{ "twheel_user_operations_limit", "gauge", "Limit on these operations.",
-	  USER_MAX_OPS, NULL },
-	{ "twheel_user_files", "gauge", "Open files of all purgatories.", USER_FILES, NULL },
-	{ "twheel_user_files_limit", "gauge", "Limit on open files.", USER_MAX_FILES, NULL },
+	  USER(MAX_OPS), NULL },
+	{ "twheel_user_files", "gauge", "Open files of all purgatories.", USER(FILES), NULL },
+	{ "twheel_user_files_limit", "gauge", "Limit on open files.", USER(MAX_FILES), NULL },
 	{ "twheel_private_added", "counter", "Operations added to private purgatories.",
-	  USER_ADDED, NULL },
+	  USER(ADDED), NULL },
 	{ "twheel_private_ended", "counter",
-	  "Operations of private purgatories ended, by reason.", USER_COMPLETED, &by_reason },
+	  "Operations of private purgatories ended, by reason.", USER(COMPLETED), &by_reason },
 	{ "twheel_private_rejected", "counter",
 	  "Adds and watch calls of private purgatories that failed at a limit, by error.",
-	  USER_REJECTED_ENOSPC, &by_error },
+	  USER(REJECTED_ENOSPC), &by_error },
 	{ }
 };
 
@@ -159,9 +170,17 @@ static void print_sample(const struct family *family)
 	printf("%s%s{", family->name, strcmp(family->type, "counter") ? "" : "_total");
 }
 
-/* @label: "purgatory" or "user"; @name: its value */
+/* The count of a family in a structure, and those after it. */
+static __u64 count_of(const struct family *family, const void *counts, int i)
+{
+	const char *at = (const char *)counts + family->count.offset + i * family->count.size;
+
+	return family->count.size == sizeof(__u64) ? *(const __u64 *)at : *(const __u32 *)at;
+}
+
+/* @label: "purgatory" or "user"; @name: its value; @counts: the structure */
 static void print_samples(const struct family *family, const char *label, const char *name,
-			  const __u64 *counts)
+			  const void *counts)
 {
 	const struct label *more = family->label;
 
@@ -174,26 +193,30 @@ static void print_samples(const struct family *family, const char *label, const 
 		}
 		fputs("} ", stdout);
 		if (in_seconds(family))
-			print_seconds(counts[family->count + i]);
+			print_seconds(count_of(family, counts, i));
 		else
-			printf("%llu", counts[family->count + i]);
+			printf("%llu", count_of(family, counts, i));
 		putchar('\n');
 	}
 }
 
-/* Whether a limit on watches is none. */
-static bool unlimited(const struct family *family, const struct named *named)
+/* A limit on watches of 0 is none. */
+static bool has_count(const struct family *family, const struct twheel_query_args *state)
 {
-	return family->count == NAMED_MAX_WATCHES && !named->counts[NAMED_MAX_WATCHES];
+	return family->count.offset != offsetof(struct twheel_query_args, max_watches) ||
+	       state->max_watches;
 }
 
 void print_purgatory_metrics(const struct named *list, size_t nr)
 {
 	for (const struct family *family = purgatory_families; family->name; family++) {
 		print_head(family);
-		for (size_t i = 0; i < nr; i++)
-			if (!unlimited(family, &list[i]))
-				print_samples(family, "purgatory", list[i].name, list[i].counts);
+		for (size_t i = 0; i < nr; i++) {
+			const struct twheel_query_args *state = &list[i].state;
+
+			if (!list[i].error && has_count(family, state))
+				print_samples(family, "purgatory", state->name, state);
+		}
 	}
 }
 
@@ -231,7 +254,7 @@ void print_wheel_metrics(const struct wheel *list, size_t nr)
 		for (size_t i = 0; i < nr; i++) {
 			print_sample(family);
 			print_wheel_labels(&list[i]);
-			printf("} %llu\n", list[i].counts[family->count]);
+			printf("} %llu\n", count_of(family, &list[i], 0));
 		}
 	}
 	printf("# TYPE " LATENESS " histogram\n# UNIT " LATENESS " seconds\n"
@@ -248,7 +271,7 @@ void print_user_metrics(const struct user *list, size_t nr)
 		print_head(family);
 		for (size_t i = 0; i < nr; i++) {
 			snprintf(uid, sizeof(uid), "%llu", list[i].uid);
-			print_samples(family, "user", uid, list[i].counts);
+			print_samples(family, "user", uid, &list[i]);
 		}
 	}
 }
@@ -296,7 +319,7 @@ enum outcome metrics_command(struct command_line *line)
 	if (!device_present())
 		return OUTCOME_DEVICE;
 	nr = read_named(PURGATORY_CLASS, &list);
-	nr = drop_hidden(line->command, list, nr);
+	nr = query_named(line->command, list, nr);
 	print_purgatory_metrics(list, nr);
 	free(list);
 	print_wheels();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads the named purgatories from sysfs. See names.h.
+ * Reads the named purgatories. See names.h.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,74 +10,63 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "failure.h"
 #include "names.h"
-#include "twheelctl.h"
+#include "pending.h"
 #include "units.h"
 
 #define NODE_PREFIX	"twheel-"
 
-const char *const named_counts[NR_NAMED_COUNTS] = {
-	[NAMED_PENDING] = "pending",
-	[NAMED_DETACHED] = "detached",
-	[NAMED_DETACHED_UNREAD] = "detached_unread",
-	[NAMED_OLDEST_UNREAD_NS] = "oldest_unread_ns",
-	[NAMED_UNCONFIRMED] = "unconfirmed",
-	[NAMED_OLDEST_UNCONFIRMED_NS] = "oldest_unconfirmed_ns",
-	[NAMED_OLDEST_QUEUE] = "oldest_queue",
-	[NAMED_QUEUE_OPS] = "queue_ops",
-	[NAMED_KEYS] = "keys",
-	[NAMED_WATCHES] = "watches",
-	[NAMED_FILES] = "files",
-	[NAMED_ADDED] = "added",
-	[NAMED_COMPLETED] = "completed",
-	[NAMED_EXPIRED] = "expired",
-	[NAMED_CANCELLED] = "cancelled",
-	[NAMED_REJECTED] = "rejected",
-	[NAMED_REJECTED_ENOSPC] = "rejected_enospc",
-	[NAMED_REJECTED_ENOBUFS] = "rejected_enobufs",
-	[NAMED_REJECTED_EDQUOT] = "rejected_edquot",
-	[NAMED_MAX_PENDING] = "max_pending",
-	[NAMED_MAX_FILE_PENDING] = "max_file_pending",
-	[NAMED_MAX_WATCHES] = "max_watches",
-	[NAMED_MAX_QUEUE] = "max_queue",
-};
-
-static __u64 read_count(const char *class, const char *node, const char *count, bool *hidden)
+static __u32 read_limit(const char *class, const char *node, const char *limit)
 {
 	char path[512], text[32] = "";
 	__u64 value = 0;
 	FILE *file;
 
-	if (snprintf(path, sizeof(path), "%s/%s/%s", class, node, count) >= (int)sizeof(path))
-		return 0;
+	snprintf(path, sizeof(path), "%s/%s/%s", class, node, limit);
 	file = fopen(path, "re");
-	if (!file) {
-		*hidden |= errno == EACCES;
+	if (!file)
 		return 0;
-	}
 	if (fgets(text, sizeof(text), file)) {
 		text[strcspn(text, "\n")] = 0;
-		parse_count(text, UINT64_MAX, &value);
+		parse_count(text, UINT32_MAX, &value);
 	}
 	fclose(file);
 	return value;
 }
 
+static bool node_exists(const char *class, const char *node)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", class, node);
+	return !access(path, F_OK);
+}
+
+bool named_exists(const char *name)
+{
+	char node[64];
+
+	snprintf(node, sizeof(node), NODE_PREFIX "%s", name);
+	return node_exists(PURGATORY_CLASS, node);
+}
+
 /* Return: false if the node is not one of a purgatory, or was removed meanwhile. */
 static bool read_one(const char *class, const char *node, struct named *named)
 {
+	struct twheel_query_args *state = &named->state;
 	size_t prefix = strlen(NODE_PREFIX);
-	char path[512];
 
-	if (strncmp(node, NODE_PREFIX, prefix) ||
-	    strlen(node + prefix) >= sizeof(named->name))
+	if (strncmp(node, NODE_PREFIX, prefix) || strlen(node + prefix) >= sizeof(state->name))
 		return false;
-	snprintf(named->name, sizeof(named->name), "%s", node + prefix);
-	named->hidden = false;
-	for (int i = 0; i < NR_NAMED_COUNTS; i++)
-		named->counts[i] = read_count(class, node, named_counts[i], &named->hidden);
-	snprintf(path, sizeof(path), "%s/%s", class, node);
-	return !access(path, F_OK);
+	*named = (struct named){
+		.state.max_pending = read_limit(class, node, "max_pending"),
+		.state.max_file_pending = read_limit(class, node, "max_file_pending"),
+		.state.max_watches = read_limit(class, node, "max_watches"),
+		.state.max_queue = read_limit(class, node, "max_queue"),
+	};
+	snprintf(state->name, sizeof(state->name), "%s", node + prefix);
+	return node_exists(class, node);
 }
 
 size_t read_named(const char *class, struct named **list)
@@ -99,15 +88,38 @@ size_t read_named(const char *class, struct named **list)
 	return nr;
 }
 
-size_t drop_hidden(const char *command, struct named *list, size_t nr)
+static int query_one(struct twheel_query_args *state)
 {
-	size_t kept = 0;
+	int fd = open_read_only(state->name), error = 0;
+	struct twheel_query_args found;
 
-	for (size_t i = 0; i < nr; i++)
-		if (!list[i].hidden)
-			list[kept++] = list[i];
-	if (kept < nr)
+	if (fd < 0)
+		return errno;
+	if (query_others(fd, &found))
+		error = errno;
+	else
+		*state = found;
+	close(fd);
+	return error;
+}
+
+size_t query_named(const char *command, struct named *list, size_t nr)
+{
+	size_t kept = 0, hidden = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		list[i].error = query_one(&list[i].state);
+		if (list[i].error && !named_exists(list[i].state.name))
+			continue;
+		if (list[i].error) {
+			error = list[i].error;
+			hidden++;
+		}
+		list[kept++] = list[i];
+	}
+	if (hidden)
 		fprintf(stderr, "twheelctl %s: no counts of %zu purgatories: %s\n", command,
-			nr - kept, strerror(EACCES));
+			hidden, strerror(error));
 	return kept;
 }

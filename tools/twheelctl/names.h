@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reads the named purgatories and their counts from sysfs.
+ * Reads the named purgatories and their limits from sysfs, and their counts from their nodes.
  */
 #ifndef TWHEELCTL_NAMES_H
 #define TWHEELCTL_NAMES_H
@@ -12,46 +12,14 @@
 
 #define PURGATORY_CLASS	"/sys/class/twheel"
 
-enum named_count {
-	NAMED_PENDING,
-	NAMED_DETACHED,
-	NAMED_DETACHED_UNREAD,
-	NAMED_OLDEST_UNREAD_NS,
-	NAMED_UNCONFIRMED,
-	NAMED_OLDEST_UNCONFIRMED_NS,
-	NAMED_OLDEST_QUEUE,
-	NAMED_QUEUE_OPS,
-	NAMED_KEYS,
-	NAMED_WATCHES,
-	NAMED_FILES,
-	NAMED_ADDED,
-	NAMED_COMPLETED,
-	NAMED_EXPIRED,
-	NAMED_CANCELLED,
-	NAMED_REJECTED,
-	NAMED_REJECTED_ENOSPC,
-	NAMED_REJECTED_ENOBUFS,
-	NAMED_REJECTED_EDQUOT,
-	NAMED_MAX_PENDING,
-	NAMED_MAX_FILE_PENDING,
-	NAMED_MAX_WATCHES,
-	NAMED_MAX_QUEUE,
-	NR_NAMED_COUNTS,
-};
-
-/* Names of the counts in sysfs, by enum named_count. */
-extern const char *const named_counts[NR_NAMED_COUNTS];
-
 /**
  * struct named - a named purgatory
- * @name: name of the purgatory
- * @hidden: the user may not read the counts
- * @counts: counts by enum named_count; 0 if a count cannot be read
+ * @state: its name and its limits; with query_named() also its counts
+ * @error: reason why its counts are unknown, or 0
  */
 struct named {
-	char name[TWHEEL_NAME_SIZE];
-	bool hidden;
-	__u64 counts[NR_NAMED_COUNTS];
+	struct twheel_query_args state;
+	int error;
 };
 
 /*
@@ -62,9 +30,12 @@ struct named {
 size_t read_named(const char *class, struct named **list);
 
 /*
- * Removes the purgatories whose counts the user may not read, with a message of @command.
- * Return: number of the other ones.
+ * Reads the counts of purgatories from their nodes, with a message of @command if some cannot be
+ * opened. Those that have been removed are dropped. Return: number of the other ones.
  */
-size_t drop_hidden(const char *command, struct named *list, size_t nr);
+size_t query_named(const char *command, struct named *list, size_t nr);
+
+/* Return: whether the name exists. */
+bool named_exists(const char *name);
 
 #endif /* TWHEELCTL_NAMES_H */

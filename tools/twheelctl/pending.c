@@ -120,6 +120,17 @@ int query_others(int fd, struct twheel_query_args *query)
 	return 0;
 }
 
+json_t *json_limits(const char *type, const struct twheel_query_args *query)
+{
+	json_t *object = json_pack("{s:s, s:s}", "type", type, "name", query->name);
+
+	json_object_set_new(object, "max_pending", json_number(query->max_pending));
+	json_object_set_new(object, "max_file_pending", json_number(query->max_file_pending));
+	json_object_set_new(object, "max_watches", json_number(query->max_watches));
+	json_object_set_new(object, "max_queue", json_number(query->max_queue));
+	return object;
+}
+
 json_t *json_query(const char *type, const struct twheel_query_args *query)
 {
 	const struct {
@@ -140,16 +151,16 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		{ "expired", query->expired },
 		{ "cancelled", query->cancelled },
 		{ "rejected", query->rejected },
-		{ "max_pending", query->max_pending },
-		{ "max_file_pending", query->max_file_pending },
-		{ "max_queue", query->max_queue },
+		{ "rejected_enospc", query->rejected_enospc },
+		{ "rejected_enobufs", query->rejected_enobufs },
+		{ "rejected_edquot", query->rejected_edquot },
 		{ "user_ops", query->user_ops },
 		{ "user_max_ops", query->user_max_ops },
 		{ "user_files", query->user_files },
 		{ "user_max_files", query->user_max_files },
 		{ "wakeups", query->wakeups },
 	};
-	json_t *object = json_pack("{s:s, s:s}", "type", type, "name", query->name);
+	json_t *object = json_limits(type, query);
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		json_object_set_new(object, counts[i].name, json_number(counts[i].count));

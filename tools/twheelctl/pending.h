@@ -27,7 +27,10 @@ void print_pending(const struct twheel_pending *pending);
 /* twheel_query() that does not count the file @fd, which the command has opened for it. */
 int query_others(int fd, struct twheel_query_args *query);
 
-/* Return: the counts of a purgatory as a JSON object with type @type. */
+/* Return: the name and the limits of a purgatory as a JSON object with type @type. */
+json_t *json_limits(const char *type, const struct twheel_query_args *query);
+
+/* json_limits() with the counts. */
 json_t *json_query(const char *type, const struct twheel_query_args *query);
 
 /*

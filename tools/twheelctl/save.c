@@ -86,7 +86,6 @@ static bool save_properties(struct saving *saving)
 
 	fstat(saving->fd, &node);
 	mode = node.st_mode & 0222 ? node.st_mode & 0666 : mode_of_creation(saving->query.name);
-	json_object_set_new(object, "max_watches", json_number(saving->query.max_watches));
 	json_object_set_new(object, "mode", json_sprintf("%04o", mode));
 	json_object_set_new(object, "uid", json_number(node.st_uid));
 	json_object_set_new(object, "gid", json_number(node.st_gid));
@@ -260,7 +259,7 @@ enum outcome save_command(struct command_line *line)
 	nr = read_named(PURGATORY_CLASS, &list);
 	names = must_realloc(NULL, nr, sizeof(*names));
 	for (size_t i = 0; i < nr; i++)
-		names[i] = list[i].name;
+		names[i] = list[i].state.name;
 	line->outcome = save(line, names, nr, remove);
 	free(names);
 	free(list);

@@ -38,11 +38,11 @@
 #include <linux/workqueue.h>
 
 #include "../compat.h"
+#include "../op/purgatory.h"
 #include "event.h"
 #include "file.h"
 #include "named.h"
 #include "open.h"
-#include "query.h"
 #include "user.h"
 
 #define MAX_NAMES	BIT(16)
@@ -107,109 +107,28 @@ static struct twheel_named *to_twheel_named(struct device *dev)
 	return container_of(dev, struct twheel_named, dev);
 }
 
-/*
- * Attributes in /sys/class/twheel/; see Documentation/ABI/testing/sysfs-class-twheel. Most are
- * a field of struct twheel_query_args.
- */
-#define QUERY_ATTR(name, format, field)						\
+/* Attributes in /sys/class/twheel/; see Documentation/ABI/testing/sysfs-class-twheel. */
+#define LIMIT_ATTR(name, field)							\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 			   char *buf)						\
 {										\
-	struct twheel_query_args query;						\
-										\
-	twheel_instance_query(&to_twheel_named(dev)->instance, &query);		\
-	return sysfs_emit(buf, format "\n", query.field);			\
+	return sysfs_emit(buf, "%u\n", to_twheel_named(dev)->instance.field);	\
 }										\
 static DEVICE_ATTR_RO(name)
 
-QUERY_ATTR(max_pending, "%u", max_pending);
-QUERY_ATTR(max_file_pending, "%u", max_file_pending);
-QUERY_ATTR(max_watches, "%u", max_watches);
-QUERY_ATTR(max_queue, "%u", max_queue);
-QUERY_ATTR(files, "%u", files);
-QUERY_ATTR(pending, "%llu", pending);
-QUERY_ATTR(keys, "%llu", keys);
-QUERY_ATTR(watches, "%llu", watches);
-QUERY_ATTR(added, "%llu", added);
-QUERY_ATTR(completed, "%llu", completed);
-QUERY_ATTR(expired, "%llu", expired);
-QUERY_ATTR(cancelled, "%llu", cancelled);
-QUERY_ATTR(rejected, "%llu", rejected);
-
-#define DETACHED_ATTR(name, field)						\
-static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
-			   char *buf)						\
-{										\
-	struct twheel_query_args query;						\
-										\
-	twheel_instance_query_detached(&to_twheel_named(dev)->instance, &query);	\
-	return sysfs_emit(buf, "%llu\n", (u64)query.field);			\
-}										\
-static DEVICE_ATTR_RO(name)
-
-DETACHED_ATTR(detached, detached);
-DETACHED_ATTR(detached_unread, detached_unread);
-DETACHED_ATTR(oldest_unread_ns, oldest_unread_ns);
-DETACHED_ATTR(oldest_queue, oldest_queue);
-DETACHED_ATTR(unconfirmed, unconfirmed);
-DETACHED_ATTR(oldest_unconfirmed_ns, oldest_unconfirmed_ns);
-DETACHED_ATTR(queue_ops, queue_ops);
-
-#define REJECTED_ATTR(name, rejection)						\
-static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
-			   char *buf)						\
-{										\
-	return sysfs_emit(buf, "%llu\n",					\
-			  twheel_instance_rejected(&to_twheel_named(dev)->instance, rejection)); \
-}										\
-static DEVICE_ATTR_RO(name)
-
-REJECTED_ATTR(rejected_enospc, TWHEEL_REJECTED_ENOSPC);
-REJECTED_ATTR(rejected_enobufs, TWHEEL_REJECTED_ENOBUFS);
-REJECTED_ATTR(rejected_edquot, TWHEEL_REJECTED_EDQUOT);
+LIMIT_ATTR(max_pending, max_pending);
+LIMIT_ATTR(max_file_pending, max_file_pending);
+LIMIT_ATTR(max_watches, purgatory->max_watches);
+LIMIT_ATTR(max_queue, max_queue);
 
 static struct attribute *named_attrs[] = {
 	&dev_attr_max_pending.attr,
 	&dev_attr_max_file_pending.attr,
 	&dev_attr_max_watches.attr,
 	&dev_attr_max_queue.attr,
-	&dev_attr_files.attr,
-	&dev_attr_detached.attr,
-	&dev_attr_detached_unread.attr,
-	&dev_attr_oldest_unread_ns.attr,
-	&dev_attr_oldest_queue.attr,
-	&dev_attr_unconfirmed.attr,
-	&dev_attr_oldest_unconfirmed_ns.attr,
-	&dev_attr_queue_ops.attr,
-	&dev_attr_pending.attr,
-	&dev_attr_keys.attr,
-	&dev_attr_watches.attr,
-	&dev_attr_added.attr,
-	&dev_attr_completed.attr,
-	&dev_attr_expired.attr,
-	&dev_attr_cancelled.attr,
-	&dev_attr_rejected.attr,
-	&dev_attr_rejected_enospc.attr,
-	&dev_attr_rejected_enobufs.attr,
-	&dev_attr_rejected_edquot.attr,
 	NULL
 };
-
-/*
- * The attributes are as readable as the node, since the counts show the activity of its users. The
- * mode of an attribute is not 0, which would hide it.
- */
-static umode_t named_attr_mode(struct kobject *kobj, struct attribute *attr, int index)
-{
-	return (to_twheel_named(kobj_to_dev(kobj))->mode & 0444) | 0400;
-}
-
-static const struct attribute_group named_group = {
-	.attrs		= named_attrs,
-	.is_visible	= named_attr_mode,
-};
-
-static const struct attribute_group *named_groups[] = { &named_group, NULL };
+ATTRIBUTE_GROUPS(named);
 
 static bool queue_empty(struct twheel_events *events, void *data)
 {
@@ -461,14 +380,7 @@ static int named_add_device(struct twheel_named *named)
 	err = dev_set_name(&named->dev, "twheel-%s", named->name);
 	if (err)
 		return err;
-	err = cdev_device_add(&named->cdev, &named->dev);
-	if (err)
-		return err;
-	/* Until now they belong to root. The owner must not be able to write to uevent. */
-	err = sysfs_group_change_owner(&named->dev.kobj, &named_group, named->uid, named->gid);
-	if (err)
-		cdev_device_del(&named->cdev, &named->dev);
-	return err;
+	return cdev_device_add(&named->cdev, &named->dev);
 }
 
 /* Add the device and its name. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: limits and counts, for TWHEEL_IOC_QUERY, /proc/PID/fdinfo and sysfs.
+ * Character devices: limits and counts, for TWHEEL_IOC_QUERY and /proc/PID/fdinfo.
  */
 #include <linux/container_of.h>
 #include <linux/list.h>
@@ -74,20 +74,6 @@ static bool queue_query(struct twheel_events *events, void *data)
 	return !fatal_signal_pending(current);
 }
 
-/* Set the counts of detached operations, of all queues. May sleep. */
-void twheel_instance_query_detached(struct twheel_instance *instance,
-				    struct twheel_query_args *query)
-{
-	query->detached = 0;
-	query->detached_unread = 0;
-	query->oldest_unread_ns = 0;
-	query->unconfirmed = 0;
-	query->oldest_unconfirmed_ns = 0;
-	query->oldest_queue = 0;
-	query->queue_ops = 0;
-	twheel_detached_visit(instance, queue_query, query);
-}
-
 /* Set the counts of a file. May sleep. */
 void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query)
 {
@@ -101,7 +87,7 @@ void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query
 }
 
 /* Set the limits and counts, except those of the file, the user and of detached operations. */
-void twheel_instance_query(struct twheel_instance *instance, struct twheel_query_args *query)
+static void instance_query(struct twheel_instance *instance, struct twheel_query_args *query)
 {
 	struct twheel_purgatory_stats stats;
 	struct twheel_config config;
@@ -136,9 +122,9 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	if (args->query.flags)
 		return -EINVAL;
-	twheel_instance_query(call->file->instance, &args->query);
+	instance_query(call->file->instance, &args->query);
 	twheel_file_query(call->file, &args->query);
-	twheel_instance_query_detached(call->file->instance, &args->query);
+	twheel_detached_visit(call->file->instance, queue_query, &args->query);
 	twheel_users_query(&args->query);
 	args->query.rights = READ_ONCE(call->file->rights) & TWHEEL_RIGHTS;
 	return 0;

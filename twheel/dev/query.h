@@ -9,10 +9,7 @@
 #include "file.h"
 #include "instance.h"
 
-void twheel_instance_query(struct twheel_instance *instance, struct twheel_query_args *query);
 void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query);
-void twheel_instance_query_detached(struct twheel_instance *instance,
-				    struct twheel_query_args *query);
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
 
 #endif /* _TWHEEL_DEV_QUERY_H */

@@ -253,21 +253,14 @@ struct device_attribute {
 	ssize_t (*show)(struct device *dev, struct device_attribute *attr, char *buf);
 };
 
-struct kobject {};
-
 struct attribute_group {
 	struct attribute **attrs;
-	umode_t (*is_visible)(struct kobject *kobj, struct attribute *attr, int index);
 };
 
-static inline int sysfs_group_change_owner(struct kobject *kobj,
-					   const struct attribute_group *group,
-					   kuid_t uid, kgid_t gid)
-{
-	return rig_should_fail() ? -ENOMEM : 0;
+#define ATTRIBUTE_GROUPS(name)						\
+static const struct attribute_group *name##_groups[] = {		\
+	&(const struct attribute_group){ .attrs = name##_attrs }, NULL	\
 }
-
-#define kobj_to_dev(kobject)	container_of(kobject, struct device, kobj)
 
 #define DEVICE_ATTR_RO(field)						\
 struct device_attribute dev_attr_##field = {				\
@@ -286,7 +279,6 @@ struct device_type {
 };
 
 struct device {
-	struct kobject		kobj;
 	struct kref		kref;
 	const struct class	*class;
 	const struct device_type *type;
