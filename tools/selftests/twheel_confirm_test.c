@@ -366,19 +366,34 @@ TEST_F(confirm, removal_makes_a_reader_with_events_readable)
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->others));
 }
 
+static __u64 add_periodic(int fd, __u64 period)
+{
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_DETACHED, .deadline = MSEC, .period = period,
+		.clock = CLOCK_MONOTONIC,
+	};
+
+	return op_add(fd, &args) ? 0 : args.id;
+}
+
+/* Wait until nine further periods of 1 ms have passed. */
+static bool periods_pass(int fd, const struct twheel_event *event)
+{
+	struct twheel_pending pending;
+
+	return wait_for(!op_info(fd, event->id, &pending) &&
+			pending.deadline > event->deadline + 9 * MSEC);
+}
+
 /* An operation has one event at a time: the periods that pass meanwhile are in the next one. */
 TEST_F(confirm, periods_pass_while_an_event_is_kept)
 {
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_DETACHED, .deadline = MSEC, .period = MSEC,
-		.clock = CLOCK_MONOTONIC,
-	};
 	struct twheel_event event, again;
 
-	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_TRUE(add_periodic(self->fd, MSEC));
 	ASSERT_TRUE(next_event(self->events, &event));
 	EXPECT_EQ(TWHEEL_EVENT_MORE, (int)event.flags);
-	usleep(10000);
+	EXPECT_TRUE(periods_pass(self->fd, &event));
 	EXPECT_NO_EVENT(self->others);
 	close_it(&self->events);
 	self->events = open_events(self->fd, O_NONBLOCK | TWHEEL_EVENTS_CONFIRM);
@@ -394,45 +409,35 @@ TEST_F(confirm, periods_pass_while_an_event_is_kept)
 /* A listing counts the periods that have passed, which the next event has. */
 TEST_F(confirm, operation_of_a_kept_event_is_listed)
 {
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_DETACHED, .deadline = MSEC, .period = MSEC,
-		.clock = CLOCK_MONOTONIC,
-	};
-	struct twheel_pending pending;
 	struct twheel_event event;
 
-	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_TRUE(add_periodic(self->fd, MSEC));
 	ASSERT_TRUE(next_event(self->events, &event));
-	usleep(10000);
-	EXPECT_EQ(0, op_info(self->fd, event.id, &pending));
-	EXPECT_LE(event.deadline + 9 * MSEC, pending.deadline);
+	EXPECT_TRUE(periods_pass(self->fd, &event));
 	EXPECT_EQ(0, op_confirm(self->events, event.id));
 	EXPECT_EQ(1, read_events(self->events, &event, 1));
 	EXPECT_LE(8, event.expirations);
-	EXPECT_EQ(0, op_cancel(self->fd, args.id));
 }
 
 /* The last event comes when the one before has been confirmed, or in its place. */
 TEST_F(confirm, operation_ends_while_its_event_is_kept)
 {
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_DETACHED, .deadline = MSEC, .period = HOUR,
-		.clock = CLOCK_MONOTONIC,
-	};
 	struct twheel_event event;
 	unsigned int i;
+	__u64 id;
 
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, op_add(self->fd, &args));
+		id = add_periodic(self->fd, HOUR);
+		ASSERT_NE(0, id);
 		ASSERT_TRUE(next_event(self->events, &event));
 		EXPECT_EQ(TWHEEL_EVENT_MORE, (int)event.flags);
-		EXPECT_EQ(0, op_cancel(self->fd, args.id));
+		EXPECT_EQ(0, op_cancel(self->fd, id));
 		EXPECT_NO_EVENT(self->others);
-		EXPECT_EQ(i ? ENOENT : 0, op_confirm(self->events, i ? 0 : args.id));
+		EXPECT_EQ(i ? ENOENT : 0, op_confirm(self->events, i ? 0 : id));
 		if (i)
 			close_it(&self->events);
 		ASSERT_TRUE(next_event(self->others, &event));
-		EXPECT_EQ(args.id, event.id);
+		EXPECT_EQ(id, event.id);
 		EXPECT_EQ(i ? TWHEEL_EVENT_AGAIN : 0, (int)event.flags);
 		EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
 		EXPECT_EQ(i, event.expirations);

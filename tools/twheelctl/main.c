@@ -52,7 +52,7 @@ static const struct command_entry commands[] = {
 	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command, true },
 	{ "heartbeat", NULL, rearm_command, true },
 	{ "watch", "print the events of detached operations", watch_command, true },
-	{ "drain", "refuse writers of a purgatory, and list what is left", drain_command, true },
+	{ "drain", "refuse writers of a purgatory, and list the operations", drain_command, true },
 	{ "save", "print purgatories with their detached operations, for restore",
 	  save_command, true },
 	{ "restore", "add the operations that save has printed", restore_command, true },

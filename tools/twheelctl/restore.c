@@ -500,7 +500,7 @@ static int end(int fd, const struct ending *e)
 			  twheel_complete(fd, e->id, e->value);
 }
 
-/* Signals the keys that are satisfied, and ends what was deferred. */
+/* Signals the satisfied keys, and ends the deferred operations. */
 static void end_purgatory(struct restore *restore)
 {
 	struct twheel_key key;
