@@ -64,7 +64,7 @@ proctype adder()
 {
 	LOCALS;
 
-	/* The cell is locked. */
+	/* The pool is locked. */
 	atomic {
 		if
 #ifdef BEGIN_UNCHECKED
@@ -214,7 +214,7 @@ proctype canceller()
 	atomic { put(); busy-- }
 }
 
-/* An iterator visits the list of a cell or a key, and the drain ends the operation. */
+/* An iterator visits the list of a pool or a key, and the drain ends the operation. */
 inline drain_visit(there)
 {
 	atomic {

@@ -552,7 +552,7 @@ struct twheel_op {
 	u64				deadline;
 	pid_t				owner;
 	union {
-		u16			cell;		/* while @listed */
+		u16			pool;		/* while @listed */
 		s16			error;		/* after the end */
 	};
 	bool				awaited;
@@ -711,11 +711,11 @@ struct twheel_op_iter {
 	/* private: */
 	struct twheel_purgatory		*purgatory;
 	struct twheel_op		*op;
-	/* The list of a cell, while it is visited */
+	/* The list of a pool, while it is visited */
 	struct list_head		entry;
 	struct twheel_op		*next;
 	struct twheel_op		*last;
-	unsigned int			cell;
+	unsigned int			pool;
 	/* The table of keys */
 	u32				hash;
 	struct twheel_key		key;

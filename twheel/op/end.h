@@ -85,8 +85,8 @@ static __always_inline void op_record(struct twheel_op *op, enum twheel_reason r
 	outcome->time = time;
 	op->reason = reason;
 	op->error = error;
-	this_cpu_inc(purgatory->cells->ended[reason - 1]);
-	this_cpu_sub(purgatory->cells->watches, op->nr_watches);
+	this_cpu_inc(purgatory->pools->ended[reason - 1]);
+	this_cpu_sub(purgatory->pools->watches, op->nr_watches);
 	twheel_purgatory_uncharge_watches(purgatory, op->nr_watches);
 	trace_twheel_op_end(op);
 }

@@ -3,9 +3,9 @@
  * Operations: iteration over the pending operations of a purgatory, their progress, and the end of
  * all of them.
  *
- * An iterator first visits the lists of operations without watches, of one cell after the other.
- * Between two calls it stands at the next operation and is on cell->iters. The claimant that
- * removes that operation advances the iterator, with the lock of the cell held. The walk of a list
+ * An iterator first visits the lists of operations without watches, of one pool after the other.
+ * Between two calls it stands at the next operation and is on pool->iters. The claimant that
+ * removes that operation advances the iterator, with the lock of the pool held. The walk of a list
  * stops at the operation that was last when the walk entered the list.
  *
  * Then it visits the keys, in the order of the walk of key.c; keys with the same hash are ordered
@@ -30,32 +30,32 @@
 
 /* Operations without watches */
 
-static struct twheel_op *op_after(struct twheel_cell *cell, struct twheel_op *op)
+static struct twheel_op *op_after(struct twheel_pool *pool, struct twheel_op *op)
 {
-	return list_is_last(&op->listed, &cell->ops) ? NULL : list_next_entry(op, listed);
+	return list_is_last(&op->listed, &pool->ops) ? NULL : list_next_entry(op, listed);
 }
 
-static struct twheel_op *op_before(struct twheel_cell *cell, struct twheel_op *op)
+static struct twheel_op *op_before(struct twheel_pool *pool, struct twheel_op *op)
 {
-	return list_is_first(&op->listed, &cell->ops) ? NULL : list_prev_entry(op, listed);
+	return list_is_first(&op->listed, &pool->ops) ? NULL : list_prev_entry(op, listed);
 }
 
-void __twheel_iters_skip(struct twheel_cell *cell, struct twheel_op *op)
+void __twheel_iters_skip(struct twheel_pool *pool, struct twheel_op *op)
 {
 	struct twheel_op_iter *iter;
 
-	lockdep_assert_held(&cell->lock);
-	list_for_each_entry(iter, &cell->iters, entry) {
+	lockdep_assert_held(&pool->lock);
+	list_for_each_entry(iter, &pool->iters, entry) {
 		if (iter->next == op)
-			iter->next = iter->last == op ? NULL : op_after(cell, op);
+			iter->next = iter->last == op ? NULL : op_after(pool, op);
 		if (iter->last == op)
-			iter->last = op_before(cell, op);
+			iter->last = op_before(pool, op);
 	}
 }
 
-static struct twheel_cell *iter_cell(const struct twheel_op_iter *iter)
+static struct twheel_pool *iter_pool(const struct twheel_op_iter *iter)
 {
-	return per_cpu_ptr(iter->purgatory->cells, iter->cell);
+	return per_cpu_ptr(iter->purgatory->pools, iter->pool);
 }
 
 /* The operation of an add that has yet to watch its keys is found under these. */
@@ -67,29 +67,29 @@ static bool iter_skips(const struct twheel_op_iter *iter, const struct twheel_op
 /* Return: the next operation of a list, with a reference, or NULL after a chunk or the list. */
 static struct twheel_op *iter_next_listed(struct twheel_op_iter *iter)
 {
-	struct twheel_cell *cell = iter_cell(iter);
+	struct twheel_pool *pool = iter_pool(iter);
 	unsigned int budget = ITER_CHUNK;
 	struct twheel_op *op = NULL;
 
 	twheel_irqs_disable();
-	spin_lock(&cell->lock);
+	spin_lock(&pool->lock);
 	if (list_empty(&iter->entry)) {
-		list_add(&iter->entry, &cell->iters);
-		iter->next = list_first_entry_or_null(&cell->ops, struct twheel_op, listed);
-		iter->last = iter->next ? list_last_entry(&cell->ops, struct twheel_op, listed) :
+		list_add(&iter->entry, &pool->iters);
+		iter->next = list_first_entry_or_null(&pool->ops, struct twheel_op, listed);
+		iter->last = iter->next ? list_last_entry(&pool->ops, struct twheel_op, listed) :
 					  NULL;
 	}
 	for (; iter->next && !op && budget; budget--) {
 		if (!iter_skips(iter, iter->next))
 			op = iter->next;
-		iter->next = iter->next == iter->last ? NULL : op_after(cell, iter->next);
+		iter->next = iter->next == iter->last ? NULL : op_after(pool, iter->next);
 	}
 	if (op)
 		/* It is on the list, so the module has a reference. */
 		twheel_op_get(op);
 	else if (!iter->next)
 		list_del_init(&iter->entry);
-	spin_unlock(&cell->lock);
+	spin_unlock(&pool->lock);
 	twheel_irqs_enable();
 	return op;
 }
@@ -184,7 +184,7 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 	INIT_LIST_HEAD(&iter->entry);
 	iter->purgatory = purgatory;
 	iter->op = NULL;
-	iter->cell = 0;
+	iter->pool = 0;
 	iter->hash = 0;
 	iter->has_key = false;
 	iter->marks.linked = false;
@@ -222,11 +222,11 @@ struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 {
 	struct twheel_op *op = NULL;
 
-	while (!op && iter->cell < nr_cpu_ids) {
-		if (cpu_possible(iter->cell))
+	while (!op && iter->pool < nr_cpu_ids) {
+		if (cpu_possible(iter->pool))
 			op = iter_next_listed(iter);
 		/* It leaves a list at its end. */
-		iter->cell += list_empty(&iter->entry);
+		iter->pool += list_empty(&iter->entry);
 		iter_relax(iter);
 	}
 	while (!op && !iter->at_end) {
@@ -248,15 +248,15 @@ EXPORT_SYMBOL_GPL(twheel_op_iter_next);
 void twheel_op_iter_end(struct twheel_op_iter *iter)
 {
 	struct twheel_keys *keys = &iter->purgatory->keys;
-	struct twheel_cell *cell;
+	struct twheel_pool *pool;
 	struct twheel_key_at at;
 
 	if (!list_empty(&iter->entry)) {
-		cell = iter_cell(iter);
+		pool = iter_pool(iter);
 		twheel_irqs_disable();
-		spin_lock(&cell->lock);
+		spin_lock(&pool->lock);
 		list_del_init(&iter->entry);
-		spin_unlock(&cell->lock);
+		spin_unlock(&pool->lock);
 		twheel_irqs_enable();
 	}
 	if (iter->marks.linked) {

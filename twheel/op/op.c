@@ -32,14 +32,14 @@
  * --------------------------
  *
  * A purgatory has no list of its operations. The table of keys refers to those with watches. Those
- * without are on the list of a cell of the purgatory, one for each CPU, in memory that they do not
- * use for watches. The lock of a bucket, or of a cell, is held while an operation becomes pending
+ * without are on the list of a pool of the purgatory, one for each CPU, in memory that they do not
+ * use for watches. The lock of a bucket, or of a pool, is held while an operation becomes pending
  * under its first key, or on the list:
  *
  *	adding CPU                        CPU that drains
  *	----------                        ---------------
- *	lock bucket (or cell)             close the quota of all cells
- *	take a unit of quota, or fail     for each bucket and cell:
+ *	lock bucket (or pool)             close the quota of all pools
+ *	take a unit of quota, or fail     for each bucket and pool:
  *	link                                lock; end the operations; unlock
  *	lock shard, arm, unlock           wait until all units are back
  *	unlock bucket
@@ -78,7 +78,7 @@
  *
  *	keys->lock		(key.c)
  *	  bucket->lock		linked watches, to signal and to link
- *	  cell->lock		operations without watches
+ *	  pool->lock		operations without watches
  *	    shard->lock		of the timer: whether it is pending; while it is, also state,
  *				watches, nr_watches, missing, need, deadline. The claimant
  *				inherits them.
@@ -204,15 +204,15 @@ struct twheel_shard *twheel_op_lock_pending(struct twheel_op *op)
 
 /* The end: claim, unlink, callback */
 
-/* Remove an operation without watches from the list of its cell. */
+/* Remove an operation without watches from the list of its pool. */
 noinline void twheel_op_unlist(struct twheel_op *op)
 {
-	struct twheel_cell *cell = per_cpu_ptr(op->purgatory->cells, op->cell);
+	struct twheel_pool *pool = per_cpu_ptr(op->purgatory->pools, op->pool);
 
-	spin_lock(&cell->lock);
-	twheel_iters_skip(cell, op);
+	spin_lock(&pool->lock);
+	twheel_iters_skip(pool, op);
 	list_del(&op->listed);
-	spin_unlock(&cell->lock);
+	spin_unlock(&pool->lock);
 }
 
 void twheel_op_unlink(struct twheel_op *op)

@@ -128,21 +128,21 @@ static u64 initial_missing(const struct twheel_op_args *args)
 }
 
 /*
- * Make the operation pending, with its bucket or cell locked and a unit of quota. @refs are the
+ * Make the operation pending, with its bucket or pool locked and a unit of quota. @refs are the
  * references of the module and of the caller.
  */
 static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *shard, u8 state,
 				     unsigned int refs, struct twheel_expiry at)
 {
-	struct twheel_cell __percpu *cells = op->purgatory->cells;
+	struct twheel_pool __percpu *pools = op->purgatory->pools;
 
 	/* No other thread knows the operation, and could take a reference. */
 	if (likely(!op->ops->looked_up && refcount_read(&op->ref) == 1))
 		refcount_set(&op->ref, 1 + refs);
 	else
 		refcount_add(refs, &op->ref);
-	this_cpu_inc(cells->added);
-	this_cpu_add(cells->watches, op->nr_watches);
+	this_cpu_inc(pools->added);
+	this_cpu_add(pools->watches, op->nr_watches);
 	spin_lock(&shard->lock);
 	/* Pairs with the acquire in twheel_op_rearm_slack(), which uses the timer. */
 	smp_store_release(&op->state, state | OP_PENDING);
@@ -156,19 +156,19 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 			   unsigned int refs, struct twheel_expiry at)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
-	struct twheel_cell *cell;
+	struct twheel_pool *pool;
 	int err;
 
 	twheel_irqs_disable();
-	op->cell = raw_smp_processor_id();
-	cell = per_cpu_ptr(purgatory->cells, op->cell);
-	spin_lock(&cell->lock);
+	op->pool = raw_smp_processor_id();
+	pool = per_cpu_ptr(purgatory->pools, op->pool);
+	spin_lock(&pool->lock);
 	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
-		list_add_tail(&op->listed, &cell->ops);
+		list_add_tail(&op->listed, &pool->ops);
 		op_begin(op, shard, state, refs, at);
 	}
-	spin_unlock(&cell->lock);
+	spin_unlock(&pool->lock);
 	twheel_irqs_enable();
 	return err;
 }

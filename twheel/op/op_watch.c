@@ -17,7 +17,7 @@
  *
  * The CPU that locks the bucket last sees the stores of the other.
  *
- * An operation with a predicate may have no watch. It is on the list of a cell until its first one
+ * An operation with a predicate may have no watch. It is on the list of a pool until its first one
  * is attached, and again when its last one has been detached.
  */
 #include <linux/bitops.h>
@@ -132,65 +132,65 @@ static void op_append(struct twheel_op *op, struct twheel_watch *watches, u32 nr
 		end = &watches[i].next;
 	}
 	op->nr_watches += nr;
-	this_cpu_add(op->purgatory->cells->watches, nr);
+	this_cpu_add(op->purgatory->pools->watches, nr);
 	if (op->condition == TWHEEL_COND_ALL)
 		op->missing += nr;
 }
 
 /* Sparse does not count a lock that is only held in some cases. */
-static void cell_lock(struct twheel_cell *cell)
+static void pool_lock(struct twheel_pool *pool)
 {
-	spin_lock(&cell->lock);
-	__release(&cell->lock);
+	spin_lock(&pool->lock);
+	__release(&pool->lock);
 }
 
-static void cell_unlock(struct twheel_cell *cell)
+static void pool_unlock(struct twheel_pool *pool)
 {
-	__acquire(&cell->lock);
-	spin_unlock(&cell->lock);
+	__acquire(&pool->lock);
+	spin_unlock(&pool->lock);
 }
 
 /*
- * Lock a pending operation, and if it has no watches, its cell. Interrupts are disabled. Return:
- * the shard, or an ERR_PTR(); in @cell the locked cell or NULL.
+ * Lock a pending operation, and if it has no watches, its pool. Interrupts are disabled. Return:
+ * the shard, or an ERR_PTR(); in @pool the locked pool or NULL.
  */
-static struct twheel_shard *op_lock_listed(struct twheel_op *op, struct twheel_cell **cell)
+static struct twheel_shard *op_lock_listed(struct twheel_op *op, struct twheel_pool **pool)
 {
 	struct twheel_shard *shard = twheel_op_lock_pending(op);
 	u16 number;
 
-	*cell = NULL;
+	*pool = NULL;
 	while (!IS_ERR(shard) && !op->nr_watches) {
-		number = op->cell;
-		if (*cell == per_cpu_ptr(op->purgatory->cells, number))
+		number = op->pool;
+		if (*pool == per_cpu_ptr(op->purgatory->pools, number))
 			return shard;
 		/* Outside of the shard: try again with it. The purgatory is held. */
 		twheel_op_unlock(shard);
-		if (*cell)
-			cell_unlock(*cell);
-		*cell = per_cpu_ptr(op->purgatory->cells, number);
-		cell_lock(*cell);
+		if (*pool)
+			pool_unlock(*pool);
+		*pool = per_cpu_ptr(op->purgatory->pools, number);
+		pool_lock(*pool);
 		shard = twheel_op_lock(op);
 		if (!shard || twheel_op_check_pending(op))
 			goto ended;
 	}
-	if (*cell)
-		cell_unlock(*cell);
-	*cell = NULL;
+	if (*pool)
+		pool_unlock(*pool);
+	*pool = NULL;
 	return shard;
 ended:
 	if (shard)
 		twheel_op_unlock(shard);
-	cell_unlock(*cell);
+	pool_unlock(*pool);
 	twheel_irqs_enable();
 	return ERR_PTR(-EALREADY);
 }
 
-static void op_unlock_listed(struct twheel_shard *shard, struct twheel_cell *cell)
+static void op_unlock_listed(struct twheel_shard *shard, struct twheel_pool *pool)
 {
 	twheel_op_unlock(shard);
-	if (cell)
-		cell_unlock(cell);
+	if (pool)
+		pool_unlock(pool);
 	twheel_irqs_enable();
 }
 
@@ -200,13 +200,13 @@ static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 	struct twheel_purgatory *purgatory = op->purgatory;
 	struct watch_index index = {};
 	struct twheel_shard *shard;
-	struct twheel_cell *cell;
+	struct twheel_pool *pool;
 	struct twheel_key_at at;
 	u32 i, new = 0;
 	u64 watched;
 
 	index_fill(&index, watches, nr);
-	shard = op_lock_listed(op, &cell);
+	shard = op_lock_listed(op, &pool);
 	if (IS_ERR(shard))
 		return PTR_ERR(shard);
 	watched = index_find_watched(&index, op, watches);
@@ -214,21 +214,21 @@ static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 		if (!(watched & BIT_ULL(i)))
 			watches[new++] = watches[i];
 	if (op->nr_watches + new > TWHEEL_MAX_KEYS) {
-		op_unlock_listed(shard, cell);
+		op_unlock_listed(shard, pool);
 		return -EINVAL;
 	}
 	if (!charged && !twheel_purgatory_charge_watches(purgatory, new)) {
-		op_unlock_listed(shard, cell);
+		op_unlock_listed(shard, pool);
 		atomic64_inc(&purgatory->rejected);
 		return -ENOSPC;
 	}
-	if (cell && new) {
-		twheel_iters_skip(cell, op);
+	if (pool && new) {
+		twheel_iters_skip(pool, op);
 		list_del(&op->listed);
 	}
 	if (new)
 		op_append(op, watches, new);
-	op_unlock_listed(shard, cell);
+	op_unlock_listed(shard, pool);
 
 	for (i = 0; i < new; i++) {
 		at = twheel_key_lock(&purgatory->keys, watches[i].hash);
@@ -394,25 +394,25 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 	if (!--op->nr_watches) {
 		/* Until op_list() it is on no list; the claimant may remove it from that. */
 		INIT_LIST_HEAD(&op->listed);
-		op->cell = raw_smp_processor_id();
+		op->pool = raw_smp_processor_id();
 	}
-	this_cpu_dec(op->purgatory->cells->watches);
+	this_cpu_dec(op->purgatory->pools->watches);
 	twheel_purgatory_uncharge_watches(op->purgatory, 1);
 	trace_twheel_op_watch(op, -1);
 	return watch;
 }
 
-/* Add an operation that has lost its last watch to the list of its cell. */
+/* Add an operation that has lost its last watch to the list of its pool. */
 static void op_list(struct twheel_op *op)
 {
-	struct twheel_cell *cell;
-	struct twheel_shard *shard = op_lock_listed(op, &cell);
+	struct twheel_pool *pool;
+	struct twheel_shard *shard = op_lock_listed(op, &pool);
 
 	if (IS_ERR(shard))
 		return;
-	if (cell && list_empty(&op->listed))
-		list_add_tail(&op->listed, &cell->ops);
-	op_unlock_listed(shard, cell);
+	if (pool && list_empty(&op->listed))
+		list_add_tail(&op->listed, &pool->ops);
+	op_unlock_listed(shard, pool);
 }
 
 static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel_key *key)

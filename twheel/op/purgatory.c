@@ -10,24 +10,24 @@
  * -----
  *
  * A purgatory has as many units of quota as it may have pending operations. An operation has one
- * from the add until its callback has returned. The others are in the cells of the CPUs, where adds
+ * from the add until its callback has returned. The others are in the pools of the CPUs, where adds
  * and ends take and return them without a lock, or in purgatory->quota. Their sum is constant, and
- * so the same units limit the operations, keep the purgatory, and end it: a drain closes the cells,
+ * so the same units limit the operations, keep the purgatory, and end it: a drain closes the pools,
  * collects their units, and waits until all of them are back.
  *
- *	cell->quota	at most 2 portions, or shut; changed by compare-and-exchange
- *	->quota		with ->lock held, by those that find a cell empty, full or shut
+ *	pool->quota	at most 2 portions, or shut; changed by compare-and-exchange
+ *	->quota		with ->lock held, by those that find a pool empty, full or shut
  *
- * An add that finds its cell empty takes a portion from ->quota, or a single unit if there are few.
- * If there is none, it collects those of all cells, and shuts them until there are some again.
+ * An add that finds its pool empty takes a portion from ->quota, or a single unit if there are few.
+ * If there is none, it collects those of all pools, and shuts them until there are some again.
  *
  * The limit is on pending operations, so the units of those that have ended and whose callbacks are
  * running do not count. If there are such, an add that finds no unit overdraws ->quota. In doubt
- * they do not count: a unit that is on its way back is counted as returned before it is in a cell
- * or in ->quota, and the cells are shut before that count is read. While they are shut, units that
+ * they do not count: a unit that is on its way back is counted as returned before it is in a pool
+ * or in ->quota, and the pools are shut before that count is read. While they are shut, units that
  * come back make up for overdrafts first.
  *
- * A drain shuts the cells for ever. A unit never goes back to a cell that is shut, but to ->quota
+ * A drain shuts the pools for ever. A unit never goes back to a pool that is shut, but to ->quota
  * with the lock held. The CPU that brings the last one wakes the drain, and drops the lock before
  * the purgatory can be destroyed.
  *
@@ -86,23 +86,23 @@ static struct twheel_purgatory *purgatory_alloc(bool account)
 {
 	gfp_t gfp = GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0);
 	struct twheel_purgatory *purgatory;
-	struct twheel_cell *cell;
+	struct twheel_pool *pool;
 	unsigned int cpu;
 
 	purgatory = kzalloc(sizeof(*purgatory), gfp);
 	if (!purgatory)
 		return ERR_PTR(-ENOMEM);
-	purgatory->cells = alloc_percpu_gfp(struct twheel_cell, gfp);
-	if (!purgatory->cells || twheel_keys_init(&purgatory->keys, account)) {
-		free_percpu(purgatory->cells);
+	purgatory->pools = alloc_percpu_gfp(struct twheel_pool, gfp);
+	if (!purgatory->pools || twheel_keys_init(&purgatory->keys, account)) {
+		free_percpu(purgatory->pools);
 		kfree(purgatory);
 		return ERR_PTR(-ENOMEM);
 	}
 	for_each_possible_cpu(cpu) {
-		cell = per_cpu_ptr(purgatory->cells, cpu);
-		spin_lock_init(&cell->lock);
-		INIT_LIST_HEAD(&cell->ops);
-		INIT_LIST_HEAD(&cell->iters);
+		pool = per_cpu_ptr(purgatory->pools, cpu);
+		spin_lock_init(&pool->lock);
+		INIT_LIST_HEAD(&pool->ops);
+		INIT_LIST_HEAD(&pool->iters);
 	}
 	spin_lock_init(&purgatory->lock);
 	INIT_LIST_HEAD(&purgatory->deferred);
@@ -201,59 +201,59 @@ static void purgatory_add_quota(struct twheel_purgatory *purgatory, int nr)
 	WRITE_ONCE(purgatory->quota, purgatory->quota + nr);
 }
 
-/* Collect the units of all cells, and shut them. */
+/* Collect the units of all pools, and shut them. */
 static void purgatory_collect(struct twheel_purgatory *purgatory)
 {
 	unsigned int cpu;
-	atomic_t *cell;
+	atomic_t *pool;
 
 	/* At the limit each add comes here, with the lock of a bucket. */
 	if (purgatory->shut)
 		return;
 	for_each_possible_cpu(cpu) {
-		cell = &per_cpu_ptr(purgatory->cells, cpu)->quota;
-		/* A cell that is shut stays so without the lock. */
-		if (atomic_read(cell) != TWHEEL_CELL_SHUT)
-			purgatory_add_quota(purgatory, atomic_xchg(cell, TWHEEL_CELL_SHUT));
+		pool = &per_cpu_ptr(purgatory->pools, cpu)->quota;
+		/* A pool that is shut stays so without the lock. */
+		if (atomic_read(pool) != TWHEEL_POOL_SHUT)
+			purgatory_add_quota(purgatory, atomic_xchg(pool, TWHEEL_POOL_SHUT));
 	}
 	purgatory->shut = true;
 }
 
 /*
- * Collect the units of the cell of this CPU, and leave @quota there, or shut it if there is none.
+ * Collect the units of the pool of this CPU, and leave @quota there, or shut it if there is none.
  */
 static void purgatory_reopen(struct twheel_purgatory *purgatory, int quota)
 {
 	int old;
 
 	if (purgatory->quota < 0)
-		quota = TWHEEL_CELL_SHUT;
+		quota = TWHEEL_POOL_SHUT;
 	else
 		purgatory->shut = false;
-	old = atomic_xchg(&raw_cpu_ptr(purgatory->cells)->quota, quota);
+	old = atomic_xchg(&raw_cpu_ptr(purgatory->pools)->quota, quota);
 	purgatory_add_quota(purgatory, max(old, 0));
 }
 
 /* Number of operations that have ended and still have a unit; not more than that. */
 static int purgatory_nr_ending(struct twheel_purgatory *purgatory)
 {
-	const struct twheel_cell *cell;
+	const struct twheel_pool *pool;
 	u64 nr = 0, returned = 0;
 	unsigned int cpu, i;
 
 	for_each_possible_cpu(cpu) {
-		cell = per_cpu_ptr(purgatory->cells, cpu);
-		for (i = 0; i < ARRAY_SIZE(cell->ended); i++)
-			nr += READ_ONCE(cell->ended[i]);
+		pool = per_cpu_ptr(purgatory->pools, cpu);
+		for (i = 0; i < ARRAY_SIZE(pool->ended); i++)
+			nr += READ_ONCE(pool->ended[i]);
 	}
 	/* An operation that is counted as ended since then is missing, one as returned is not. */
 	smp_rmb();
 	for_each_possible_cpu(cpu)
-		returned += READ_ONCE(per_cpu_ptr(purgatory->cells, cpu)->returned);
+		returned += READ_ONCE(per_cpu_ptr(purgatory->pools, cpu)->returned);
 	return max_t(s64, nr - returned, 0);
 }
 
-/* An add has found no unit in its cell. Return: as twheel_purgatory_charge(). */
+/* An add has found no unit in its pool. Return: as twheel_purgatory_charge(). */
 noinline int twheel_purgatory_charge_slow(struct twheel_purgatory *purgatory)
 {
 	int err = 0;
@@ -285,7 +285,7 @@ static bool purgatory_is_drained(const struct twheel_purgatory *purgatory)
 	return READ_ONCE(purgatory->quota) == (int)purgatory->max_pending;
 }
 
-/* Return a unit that does not go to the cell. The purgatory may be freed. */
+/* Return a unit that does not go to the pool. The purgatory may be freed. */
 static void purgatory_return(struct twheel_purgatory *purgatory)
 {
 	purgatory_add_quota(purgatory, 1);
@@ -293,7 +293,7 @@ static void purgatory_return(struct twheel_purgatory *purgatory)
 		wake_up_all(&purgatory->drain);
 }
 
-/* An operation has ended, and its cell is full or closed. The purgatory may be freed. */
+/* An operation has ended, and its pool is full or closed. The purgatory may be freed. */
 noinline void twheel_purgatory_uncharge_slow(struct twheel_purgatory *purgatory)
 {
 	unsigned long flags;
@@ -346,7 +346,7 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
 {
 	spin_lock_irq(&purgatory->lock);
 	if (!purgatory->closed) {
-		/* Also read without the lock: pairs with the lock of a bucket or a cell. */
+		/* Also read without the lock: pairs with the lock of a bucket or a pool. */
 		WRITE_ONCE(purgatory->closed, true);
 		purgatory_collect(purgatory);
 	}
@@ -402,7 +402,7 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 	twheel_purgatory_drain(purgatory);
 	twheel_timer_shutdown_sync(&purgatory->deferred_timer);
 	twheel_keys_destroy(&purgatory->keys);
-	free_percpu(purgatory->cells);
+	free_percpu(purgatory->pools);
 	kfree_rcu(purgatory, rcu);
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
@@ -411,17 +411,17 @@ EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
 void twheel_purgatory_count(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats)
 {
-	const struct twheel_cell *cell;
+	const struct twheel_pool *pool;
 	unsigned int cpu, reason;
 
 	memset(stats, 0, sizeof(*stats));
 	stats->rejected = atomic64_read(&purgatory->rejected);
 	for_each_possible_cpu(cpu) {
-		cell = per_cpu_ptr(purgatory->cells, cpu);
-		stats->watches += READ_ONCE(cell->watches);
-		stats->added += READ_ONCE(cell->added);
+		pool = per_cpu_ptr(purgatory->pools, cpu);
+		stats->watches += READ_ONCE(pool->watches);
+		stats->added += READ_ONCE(pool->added);
 		for (reason = TWHEEL_REASON_COMPLETED; reason <= TWHEEL_REASON_CANCELLED; reason++)
-			stats->ended[reason] += READ_ONCE(cell->ended[reason - 1]);
+			stats->ended[reason] += READ_ONCE(pool->ended[reason - 1]);
 	}
 	/* The CPUs were read one after the other. */
 	stats->pending = stats->added;

@@ -20,15 +20,15 @@
 /* Size of the name of a purgatory, with its NUL. */
 #define TWHEEL_PURGATORY_NAME	32
 
-/* Units of quota that a cell takes from the purgatory, or returns to it, at a time. */
+/* Units of quota that a pool takes from the purgatory, or returns to it, at a time. */
 #define TWHEEL_PORTION		32
 
-/* The quota of a cell that neither gives nor takes units */
-#define TWHEEL_CELL_SHUT	(-1)
+/* The quota of a pool that neither gives nor takes units */
+#define TWHEEL_POOL_SHUT	(-1)
 
 /**
- * struct twheel_cell - what a purgatory has for each CPU
- * @quota: units that operations may take, or TWHEEL_CELL_SHUT
+ * struct twheel_pool - what a purgatory has for each CPU
+ * @quota: units that operations may take, or TWHEEL_POOL_SHUT
  * @lock: protects @ops and @iters, and is held to add to @ops; as that of a bucket, see op.c
  * @added: number of operations added; this and the following are sums over all CPUs
  * @returned: number of units that ended operations have returned
@@ -37,7 +37,7 @@
  * @ops: pending operations without watches that were added on this CPU
  * @iters: iterators that stand in this list, see iter.c
  */
-struct twheel_cell {
+struct twheel_pool {
 	atomic_t		quota;
 	spinlock_t		lock;	/* of the list */
 	u64			added;
@@ -53,7 +53,7 @@ struct twheel_ending;
 /**
  * struct twheel_purgatory - a set of pending operations
  * @wheel: default wheel of the operations; immutable
- * @cells: one for each CPU; immutable
+ * @pools: one for each CPU; immutable
  * @max_pending: limit on pending operations; immutable
  * @max_watches: limit on their watches, 0 for none; immutable
  * @closed: it is drained; written with @lock held
@@ -63,9 +63,9 @@ struct twheel_ending;
  * @serial: serial number, in order of creation; immutable
  * @map: for lockdep; held during callbacks and acquired by drain
  * @lock: protects the members up to @deferred, @changing and @ending; innermost
- * @quota: units that neither cells nor operations have; negative after overdrafts
+ * @quota: units that neither pools nor operations have; negative after overdrafts
  * @holds: units taken by other users than operations
- * @shut: all cells are shut
+ * @shut: all pools are shut
  * @deferred: the operations with deferred callbacks
  * @deferred_timer: runs these callbacks on the reaper
  * @changing: calls that change the keys of an operation
@@ -77,7 +77,7 @@ struct twheel_ending;
  */
 struct twheel_purgatory {
 	struct twheel		*wheel;
-	struct twheel_cell __percpu *cells;
+	struct twheel_pool __percpu *pools;
 	u32			max_pending;
 	u32			max_watches;
 	bool			closed;
@@ -126,35 +126,35 @@ int twheel_purgatory_charge_slow(struct twheel_purgatory *purgatory);
 void twheel_purgatory_uncharge_slow(struct twheel_purgatory *purgatory);
 
 /*
- * Take a unit of quota, with the lock of a bucket or a cell held, which orders this and the walk of
+ * Take a unit of quota, with the lock of a bucket or a pool held, which orders this and the walk of
  * a drain. Return: 0, -ENOSPC or -ESHUTDOWN.
  */
 static __always_inline int twheel_purgatory_charge(struct twheel_purgatory *purgatory)
 {
-	atomic_t *cell = &raw_cpu_ptr(purgatory->cells)->quota;
-	int quota = atomic_read(cell);
+	atomic_t *pool = &raw_cpu_ptr(purgatory->pools)->quota;
+	int quota = atomic_read(pool);
 
 	do {
 		if (unlikely(quota <= 0))
 			return twheel_purgatory_charge_slow(purgatory);
-	} while (unlikely(!atomic_try_cmpxchg(cell, &quota, quota - 1)));
+	} while (unlikely(!atomic_try_cmpxchg(pool, &quota, quota - 1)));
 	return 0;
 }
 
 /* Return the unit of an operation, after its callback. The purgatory may be freed. */
 static __always_inline void twheel_purgatory_uncharge(struct twheel_purgatory *purgatory)
 {
-	atomic_t *cell = &raw_cpu_ptr(purgatory->cells)->quota;
-	int quota = atomic_read(cell);
+	atomic_t *pool = &raw_cpu_ptr(purgatory->pools)->quota;
+	int quota = atomic_read(pool);
 
 	/* Before the unit is back, see purgatory_nr_ending(). */
-	this_cpu_inc(purgatory->cells->returned);
+	this_cpu_inc(purgatory->pools->returned);
 	do {
 		if (unlikely((unsigned int)quota >= 2 * TWHEEL_PORTION)) {
 			twheel_purgatory_uncharge_slow(purgatory);
 			return;
 		}
-	} while (unlikely(!atomic_try_cmpxchg(cell, &quota, quota + 1)));
+	} while (unlikely(!atomic_try_cmpxchg(pool, &quota, quota + 1)));
 }
 
 void twheel_purgatory_hold(struct twheel_purgatory *purgatory);
@@ -162,15 +162,15 @@ bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory);
 void twheel_purgatory_release(struct twheel_purgatory *purgatory);
 
 /* iter.c */
-void __twheel_iters_skip(struct twheel_cell *cell, struct twheel_op *op);
+void __twheel_iters_skip(struct twheel_pool *pool, struct twheel_op *op);
 u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
 			     int error, u64 value, unsigned int flags);
 
 /* Advance the iterators that stand at an operation, before it leaves the list. */
-static inline void twheel_iters_skip(struct twheel_cell *cell, struct twheel_op *op)
+static inline void twheel_iters_skip(struct twheel_pool *pool, struct twheel_op *op)
 {
-	if (unlikely(!list_empty(&cell->iters)))
-		__twheel_iters_skip(cell, op);
+	if (unlikely(!list_empty(&pool->iters)))
+		__twheel_iters_skip(pool, op);
 }
 
 /* op.c */
