@@ -46,8 +46,8 @@ static void stats_show(struct seq_file *file, const struct twheel_stats *stats)
 
 	seq_printf(file, " pending=%llu added=%llu rearmed=%llu cancelled=%llu fired=%llu",
 		   stats->pending, stats->added, stats->rearmed, stats->cancelled, stats->fired);
-	seq_printf(file, " rejected=%llu cascaded=%llu wakeups=%llu slow=%llu",
-		   stats->rejected, stats->cascaded, stats->wakeups, stats->slow);
+	seq_printf(file, " rejected=%llu cascaded=%llu looks=%llu wakeups=%llu slow=%llu",
+		   stats->rejected, stats->cascaded, stats->looks, stats->wakeups, stats->slow);
 	seq_printf(file, " latest_ticks=%llu late_ns=%llu late=%llu",
 		   stats->latest_ticks, stats->late_ns, stats->late[0]);
 	for (i = 1; i < TWHEEL_LATE_BUCKETS; i++)

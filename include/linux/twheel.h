@@ -9,6 +9,7 @@
 #ifndef _LINUX_TWHEEL_H
 #define _LINUX_TWHEEL_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/ktime.h>
@@ -59,6 +60,9 @@ struct twheel_timer {
 /* Flag of a timer of TWHEEL_CLOCK_REALTIME: see twheel_wall_timer_init(). */
 #define TWHEEL_TIMER_CANCEL_ON_SET	BIT(0)
 
+/* Flag of the timer of an operation with a cell, private. */
+#define TWHEEL_TIMER_CELL		BIT(3)
+
 /**
  * struct twheel_wall_part - what a timer of TWHEEL_CLOCK_REALTIME needs beside the timer
  * @queued: in the tree of the shard while the timer is pending and not due
@@ -83,6 +87,20 @@ struct twheel_wall_part {
 struct twheel_wall_timer {
 	struct twheel_wall_part	part;
 	struct twheel_timer	timer;
+};
+
+/**
+ * struct twheel_cell_part - what an operation with a cell needs beside the operation
+ * @word: the cell; not used after the end
+ * @last: the word at the end
+ * @looked: the last look at the due timer has queued it for less than 16 ticks
+ *
+ * Protected by the lock of the timer's shard. The caller sets @word before the add.
+ */
+struct twheel_cell_part {
+	atomic64_t		*word;
+	u64			last;
+	bool			looked;
 };
 
 /**
@@ -155,6 +173,7 @@ u64 twheel_now(const struct twheel *wheel);
  * @cancelled: timers cancelled, or handed back by twheel_stop()
  * @fired: callbacks called
  * @cascaded: moves to another bucket, when a bucket expired before its timers
+ * @looks: looks at cells
  * @wakeups: wake-ups of the reapers
  * @slow: callbacks that took at least as long as the module parameter slow_ns, with those before
  *	them in the same chunk, if the kernel's tick passed meanwhile
@@ -175,6 +194,7 @@ struct twheel_stats {
 	u64	cancelled;
 	u64	fired;
 	u64	cascaded;
+	u64	looks;
 	u64	wakeups;
 	u64	slow;
 	u64	rejected;

@@ -7,8 +7,8 @@
  * empty, the reaper expires the next bucket.
  *
  * The reaper is one thread, so a shard runs one callback at a time. The lock is never held during a
- * callback, and for at most TWHEEL_CHUNK items at a time: nodes, and buckets, emptied ones
- * included. A turn calls at most a chunk of timers.
+ * callback, and for at most TWHEEL_CHUNK items at a time: nodes, looks at due cells, and buckets,
+ * emptied ones included. A turn calls at most a chunk of timers.
  *
  * A reaper has normal priority, also on PREEMPT_RT. It shares its CPU fairly while a million timers
  * fire, and may have to wait for it. chrt(1) changes that for one machine.
@@ -26,6 +26,7 @@
 #include <trace/events/twheel.h>
 
 #include "callback.h"
+#include "cell.h"
 #include "shard.h"
 #include "timer.h"
 
@@ -72,7 +73,7 @@ void twheel_callback_leaked(struct twheel_callback callback, unsigned long class
 /**
  * struct turn - a turn of a shard
  * @now: its time, by twheel_shard_now()
- * @moves: limit on moved nodes and buckets
+ * @moves: limit on moved nodes, buckets and looks at cells
  * @counted: number of callbacks whose lateness has been counted
  * @begin: time at which the tick of the kernel was last seen to pass
  * @tick: that tick, see turn_tick()
@@ -157,6 +158,14 @@ static bool shard_expire(struct twheel_shard *shard)
 		if (!node)
 			break;
 		timer = container_of(node, struct twheel_timer, node);
+		if (unlikely(READ_ONCE(timer->shard_flags) & TWHEEL_TIMER_CELL) &&
+		    !twheel_cell_expire(shard, timer)) {
+			/* It keeps the lock, so it is an item like a move. */
+			if (turn.moves <= 1)
+				break;
+			turn.moves--;
+			continue;
+		}
 		fn = timer->fn;
 		debug_object_deactivate(timer, &twheel_timer_descr);
 		trace_twheel_timer_fire(timer, shard);

@@ -52,7 +52,7 @@ static inline u64 twheel_clock_ns(enum twheel_clock clock)
 #define TWHEEL_ALARM_GAP_NS	50000
 
 /* Mask of the flags in the low bits of @shard_flags. */
-#define TWHEEL_TIMER_FLAGS	TWHEEL_TIMER_CANCEL_ON_SET
+#define TWHEEL_TIMER_FLAGS	(TWHEEL_TIMER_CANCEL_ON_SET | TWHEEL_TIMER_CELL)
 
 /*
  * Reasons to look closer at a shard. The first three are looked at when a timer is armed, which

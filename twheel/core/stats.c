@@ -30,8 +30,10 @@ void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 	spin_lock_irqsave(&shard->lock, flags);
 	stats->pending += twheel_shard_pending(shard);
 	stats->fired += shard->fired;
-	if (!twheel_shard_is_wall(shard))
+	if (!twheel_shard_is_wall(shard)) {
 		stats->cascaded += shard->queue.nr_cascaded;
+		stats->looks += shard->queue.nr_looks;
+	}
 	stats->added += shard->added;
 	stats->rearmed += shard->rearmed;
 	stats->cancelled += shard->cancelled;

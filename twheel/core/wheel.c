@@ -48,6 +48,7 @@
 #include <trace/events/twheel.h>
 
 #include "../compat.h"
+#include "cell.h"
 #include "wheel.h"
 
 /*
@@ -347,9 +348,13 @@ u64 twheel_queue_first(const struct twheel_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_first);
 
-/* Move up to @budget nodes of an expired bucket one by one; returns the rest of the budget. */
-static unsigned int bucket_cascade(struct twheel_queue *queue, struct twheel_bucket *bucket,
-				   unsigned int budget)
+/*
+ * Move up to @budget nodes of an expired bucket one by one; returns the rest of the budget. Inlined
+ * twice: nothing is added for a node of a wheel without @cells.
+ */
+static __always_inline unsigned int bucket_move(struct twheel_queue *queue,
+						struct twheel_bucket *bucket, unsigned int budget,
+						bool cells)
 {
 	struct hlist_head *list = &bucket->nodes[0], *other = &bucket->nodes[1];
 	unsigned int before = budget;
@@ -364,6 +369,10 @@ static unsigned int bucket_cascade(struct twheel_queue *queue, struct twheel_buc
 				break;
 		}
 		node = twheel_nodes_shift(list);
+		if (cells && !twheel_cell_cascade(queue, node)) {
+			queue->nr_cascaded--;
+			continue;
+		}
 		tick = twheel_wheel_tick(&queue->wheel, node->expires);
 		/* With slack a node may become due on a high level. */
 		if (!queue_place(queue, node, &queue->due.nodes, tick))
@@ -372,6 +381,14 @@ static unsigned int bucket_cascade(struct twheel_queue *queue, struct twheel_buc
 	}
 	queue->nr_cascaded += before - budget;
 	return budget;
+}
+
+static unsigned int bucket_cascade(struct twheel_queue *queue, struct twheel_bucket *bucket,
+				   unsigned int budget)
+{
+	/* See twheel_cells_begin(). */
+	return unlikely(READ_ONCE(queue->wheel.cells)) ? bucket_move(queue, bucket, budget, true) :
+							 bucket_move(queue, bucket, budget, false);
 }
 
 /*

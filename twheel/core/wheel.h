@@ -61,6 +61,7 @@ static inline bool twheel_bucket_is_empty(const struct twheel_bucket *bucket)
  * @tick_shift: log2 of @tick_ns, 0 if it is not a power of two; immutable
  * @nr_levels: number of levels
  * @lacks_level: a node went into the last bucket for lack of a level
+ * @cells: its nodes are those of timers, some of which have cells
  * @tick_ns: length of a tick; immutable
  * @level: the buckets of each level, whose slots are @slots times as long as those of the previous
  *	one
@@ -75,6 +76,7 @@ struct twheel_wheel {
 	u8			tick_shift;
 	u8			nr_levels;
 	bool			lacks_level;
+	bool			cells;
 	u64			tick_ns;
 	struct twheel_bucket	*level[TWHEEL_LEVELS_MAX];
 	u8			level_of[65];
@@ -134,6 +136,7 @@ struct twheel_due {
  * @tick: the tick of the batch of @due; TWHEEL_TICK_NEVER if its lateness is not counted
  * @seen: tick at which @due.past was last empty; what expired by then comes before it
  * @nr_cascaded: number of moves of nodes to another bucket when theirs expired
+ * @nr_looks: number of looks at cells
  * @never: nodes that never expire
  */
 struct twheel_queue {
@@ -143,6 +146,7 @@ struct twheel_queue {
 	u64			tick;
 	u64			seen;
 	u64			nr_cascaded;
+	u64			nr_looks;
 	struct hlist_head	never;
 };
 

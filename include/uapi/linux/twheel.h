@@ -47,6 +47,16 @@
 /* User or group ID: the caller's. */
 #define TWHEEL_CALLER		(~0U)
 
+/*
+ * The word of a cell, see Documentation/cells-protocol.rst. The time is in units of 2^16 ns, with
+ * all bits set for TWHEEL_NEVER.
+ */
+#define TWHEEL_CELL_ENDED	(1ULL << 63)	/* the operation has ended, unless idle */
+#define TWHEEL_CELL_IDLE	(1ULL << 62)	/* pending, but nothing expires */
+#define TWHEEL_CELL_LIFE	(0xfffffULL << 42)	/* number of the arming */
+#define TWHEEL_CELL_TIME	((1ULL << 42) - 1)
+#define TWHEEL_CELL_SHIFT	16
+
 /**
  * enum twheel_rearm - flags of struct twheel_rearm_args
  * @TWHEEL_REARM_ALWAYS: the deadline is changed without a condition
