@@ -95,7 +95,7 @@ struct twheel_wall_timer {
  * @last: the word at the end
  * @looked: the last look at the due timer has queued it for less than 16 ticks
  *
- * Protected by the lock of the timer's shard. The caller sets @word before the add.
+ * Protected by the lock of the timer's shard.
  */
 struct twheel_cell_part {
 	atomic64_t		*word;
@@ -590,6 +590,19 @@ struct twheel_wall_op {
 	struct twheel_op		op;
 };
 
+/**
+ * struct twheel_cell_op - an operation whose deadline is in a cell
+ * @part: after the end, @part.last is the word that it had; the deadline of its result is that of
+ *	the add
+ * @op: the operation, for all calls but twheel_op_rearm_slack()
+ *
+ * With TWHEEL_OP_CELL.
+ */
+struct twheel_cell_op {
+	struct twheel_cell_part		part;
+	struct twheel_op		op;
+};
+
 /*
  * Flags of an operation.
  *
@@ -602,16 +615,20 @@ struct twheel_wall_op {
  *
  * TWHEEL_OP_MAY_SLEEP: the add may sleep. If the table of keys is too small and there is no free
  * memory for further buckets, it reclaims some.
+ *
+ * TWHEEL_OP_CELL: the operation is that of a struct twheel_cell_op, see twheel_op_init_cell(). Its
+ * deadline is in a cell, which programs change, see Documentation/cells-protocol.rst.
  */
 #define TWHEEL_OP_CANCEL_ON_SET	BIT(0)
 #define TWHEEL_OP_MAY_SLEEP	BIT(1)
 #define TWHEEL_OP_WALL		BIT(2)
+#define TWHEEL_OP_CELL		TWHEEL_TIMER_CELL
 
 /**
  * struct twheel_op_args - arguments of twheel_op_add()
  * @wheel: wheel of the deadline, without a limit on pending timers, valid until the
  *	operation has ended; NULL for the wheel of the purgatory
- * @flags: TWHEEL_OP_WALL, TWHEEL_OP_CANCEL_ON_SET, TWHEEL_OP_MAY_SLEEP
+ * @flags: TWHEEL_OP_WALL, TWHEEL_OP_CANCEL_ON_SET, TWHEEL_OP_MAY_SLEEP, TWHEEL_OP_CELL
  * @deadline: time of the expiry; TWHEEL_NEVER for none
  * @slack_ns: tolerance of the expiry, as for twheel_timer_add_slack()
  * @condition: condition on the keys
@@ -659,12 +676,13 @@ struct twheel_op_result {
 
 /**
  * struct twheel_op_progress - progress of a pending operation
- * @deadline: its deadline, or TWHEEL_NEVER
+ * @deadline: its deadline, or TWHEEL_NEVER, also while it is idle
  * @remaining: time until the deadline in ns; 0 if it has passed
  * @condition: its condition
  * @missing: number of keys yet to be satisfied, or for TWHEEL_COND_SUM the missing amount;
  *	0 for other conditions
  * @nr_keys: number of keys; 0 while the add runs the predicate before it watches the keys
+ * @idle: its cell is idle
  */
 struct twheel_op_progress {
 	u64			deadline;
@@ -672,6 +690,7 @@ struct twheel_op_progress {
 	enum twheel_condition	condition;
 	u64			missing;
 	u32			nr_keys;
+	bool			idle;
 };
 
 /**
@@ -763,6 +782,9 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys);
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key);
+u64 twheel_op_init_cell(struct twheel_op *op, struct twheel *wheel, atomic64_t *word,
+			u64 deadline);
+int twheel_op_exchange_cell(struct twheel_op *op, u64 from, u64 to);
 int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 			  enum twheel_rearm mode);
 

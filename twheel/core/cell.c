@@ -66,7 +66,7 @@ static u64 cell_look(struct twheel_queue *queue, struct twheel_cell_part *part, 
 		    twheel_wheel_tick(wheel, expires) > wheel->now)
 			return expires;
 		if (twheel_cell_exchange(part, word, word | TWHEEL_CELL_ENDED)) {
-			part->last = word;
+			part->last = word & ~TWHEEL_CELL_ENDED;
 			return 0;
 		}
 	}

@@ -23,8 +23,11 @@ static __always_inline void op_set_ended(struct twheel_op *op)
 	WRITE_ONCE(op->state, (op->state & OP_OWNED) | OP_ENDED);
 }
 
-/* PENDING to ENDED, with the shard locked. Return: true if this call ended the operation. */
-static __always_inline bool op_claim(struct twheel_shard *shard, struct twheel_op *op)
+/*
+ * PENDING to ENDED, with the shard locked; after twheel_op_claim_cell() if there is a cell. Return:
+ * true if this call ended the operation.
+ */
+static __always_inline bool op_take(struct twheel_shard *shard, struct twheel_op *op)
 {
 	if (!twheel_timer_remove(shard, &op->timer))
 		return false;

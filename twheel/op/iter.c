@@ -271,13 +271,11 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_end);
 
-static u64 op_remaining(const struct twheel_op *op)
+static u64 op_remaining(const struct twheel_op *op, u64 deadline)
 {
 	u64 now = twheel_clock_ns(twheel_op_clock(op));
 
-	if (op->deadline == TWHEEL_NEVER)
-		return TWHEEL_NEVER;
-	return op->deadline - min(now, op->deadline);
+	return deadline == TWHEEL_NEVER ? TWHEEL_NEVER : deadline - min(now, deadline);
 }
 
 /**
@@ -303,8 +301,10 @@ int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *prog
 
 	if (IS_ERR(shard))
 		return PTR_ERR(shard);
-	progress->deadline = op->deadline;
-	progress->remaining = op_remaining(op);
+	progress->idle = false;
+	progress->deadline = twheel_op_has_cell(op) ? twheel_op_read_cell(op, &progress->idle) :
+						      op->deadline;
+	progress->remaining = op_remaining(op, progress->deadline);
 	progress->condition = op->condition;
 	progress->missing = op->nr_watches ? op->missing : 0;
 	progress->nr_keys = op->nr_watches;
@@ -345,13 +345,14 @@ struct twheel_ending {
 
 /*
  * Begin to change the keys of an operation, until twheel_op_keys_changed(). The purgatory stays.
- * Return: 0, or -EALREADY if the operation has ended.
+ * Return: 0; -EALREADY if the operation has ended; or -EAGAIN if its cell is idle, and a call
+ * completes all.
  */
 int twheel_op_change_keys(struct twheel_op *op)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
 	struct twheel_ending *ending;
-	bool ended;
+	int err;
 
 	spin_lock_irq(&purgatory->lock);
 	ending = purgatory->ending;
@@ -362,13 +363,13 @@ int twheel_op_change_keys(struct twheel_op *op)
 	spin_unlock_irq(&purgatory->lock);
 	if (likely(!ending))
 		return 0;
-	ended = !twheel_op_end(op, ending->reason, ending->error, ending->value);
+	err = twheel_op_end(op, ending->reason, ending->error, ending->value);
 	spin_lock_irq(&purgatory->lock);
-	ending->nr += ended;
+	ending->nr += !err;
 	if (!--ending->busy && purgatory->ending != ending)
 		wake_up_all(&purgatory->drain);
 	spin_unlock_irq(&purgatory->lock);
-	return -EALREADY;
+	return err ?: -EALREADY;
 }
 
 /* After a change of keys. */

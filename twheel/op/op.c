@@ -391,7 +391,7 @@ void twheel_op_timer_fn(struct twheel_timer *timer)
 	now = twheel_clock_ns(clock);
 	if (likely(!twheel_timer_error(timer)))
 		/* The clock may have been set back since the timer expired. */
-		op_record(op, TWHEEL_REASON_EXPIRED, 0, 0, max(now, op->deadline));
+		op_record(op, TWHEEL_REASON_EXPIRED, 0, 0, max(now, timer->node.expires));
 	else
 		op_record(op, TWHEEL_REASON_CANCELLED, -ECANCELED, 0, now);
 	if (likely(!predicate) || !twheel_op_leave(op))
@@ -415,6 +415,7 @@ void twheel_op_timer_fn(struct twheel_timer *timer)
  *   twheel_op_ops
  * * %-EALREADY - it had ended; its callback may be running
  * * %-ENOENT   - it was not added
+ * * %-EAGAIN   - its cell is idle, and @reason is not TWHEEL_REASON_CANCELLED
  * * %-EINVAL   - @reason is none of the three, or @error is neither 0 nor a negative error
  *   number
  */
@@ -434,7 +435,14 @@ int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
 		return twheel_op_not_locked(op);
 	}
 	clock = shard->clock;
-	err = op_claim(shard, op) ? 0 : twheel_op_check_pending(op);
+	err = twheel_op_check_pending(op);
+	if (likely(!err)) {
+		if (twheel_op_has_cell(op) &&
+		    !twheel_op_claim_cell(op, reason == TWHEEL_REASON_CANCELLED))
+			err = -EAGAIN;
+		else
+			op_take(shard, op);
+	}
 	twheel_op_unlock(shard);
 	if (unlikely(err)) {
 		twheel_irqs_enable();

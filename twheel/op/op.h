@@ -47,6 +47,11 @@ static inline enum twheel_clock twheel_op_clock(const struct twheel_op *op)
 	return twheel_timer_shard(&op->timer)->clock;
 }
 
+static __always_inline bool twheel_op_has_cell(const struct twheel_op *op)
+{
+	return unlikely(READ_ONCE(op->timer.shard_flags) & TWHEEL_TIMER_CELL);
+}
+
 static inline bool twheel_op_has_predicate(const struct twheel_op *op)
 {
 	return op->condition == TWHEEL_COND_PREDICATE;
@@ -126,7 +131,7 @@ int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags);
 
 /* op_watch.c */
 int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
-		       enum twheel_condition condition);
+		       enum twheel_condition condition, bool cell);
 void twheel_watches_init_rest(struct twheel_op *op, const struct twheel_keys *keys,
 			      const struct twheel_watch_spec *specs, struct twheel_watch *watches,
 			      u32 nr);
@@ -138,6 +143,10 @@ void twheel_op_keys_changed(struct twheel_purgatory *purgatory);
 
 /* op_deadline.c */
 void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns);
+
+/* op_cell.c */
+bool twheel_op_claim_cell(struct twheel_op *op, bool idle);
+u64 twheel_op_read_cell(struct twheel_op *op, bool *idle);
 
 /* Times past the end of the clock are never. */
 static inline u64 twheel_deadline_of(u64 ns)

@@ -78,6 +78,16 @@ static bool condition_valid(const struct twheel_op_args *args)
 	}
 }
 
+/*
+ * Whether an operation may have a cell. Its condition has no memory: progress in one life of the
+ * cell would count for the next one.
+ */
+static bool args_suit_cell(const struct twheel_op_args *args)
+{
+	return args->condition <= TWHEEL_COND_ANY && !args->slack_ns &&
+	       !(args->flags & TWHEEL_OP_WALL);
+}
+
 /* Whether an add is of the most frequent kind, whose arguments are valid. */
 static __always_inline bool args_are_simple(const struct twheel_op_args *args)
 {
@@ -98,15 +108,17 @@ static __always_inline bool args_are_simple(const struct twheel_op_args *args)
  */
 int twheel_op_check(const struct twheel_op_args *args)
 {
-	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP | TWHEEL_OP_WALL))
+	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP | TWHEEL_OP_WALL |
+			    TWHEEL_OP_CELL))
 		return -EINVAL;
 	if (args->flags & TWHEEL_OP_CANCEL_ON_SET && !(args->flags & TWHEEL_OP_WALL))
 		return -EINVAL;
 	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
 		return -EINVAL;
-	if (!condition_valid(args))
+	if (!condition_valid(args) || (args->flags & TWHEEL_OP_CELL && !args_suit_cell(args)))
 		return -EINVAL;
-	return args->nr_keys ? twheel_specs_check(args->specs, args->nr_keys, args->condition) : 0;
+	return args->nr_keys ? twheel_specs_check(args->specs, args->nr_keys, args->condition,
+						  args->flags & TWHEEL_OP_CELL) : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
 
@@ -273,7 +285,7 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		ret = twheel_keys_check(&purgatory->keys, watches, nr,
 					args->flags & TWHEEL_OP_MAY_SLEEP);
 		if (unlikely(ret))
-			return ret;
+			goto rejected;
 		op->watches = watches;
 		op->missing = likely(args->condition == TWHEEL_COND_ANY) ? 1 :
 			      initial_missing(args);
@@ -292,7 +304,7 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	shard = twheel_local_shard(wheel);
 	BUILD_BUG_ON(TWHEEL_OP_CANCEL_ON_SET != TWHEEL_TIMER_CANCEL_ON_SET);
 	WRITE_ONCE(op->timer.shard_flags,
-		   (unsigned long)shard | (args->flags & TWHEEL_OP_CANCEL_ON_SET));
+		   (unsigned long)shard | (args->flags & TWHEEL_TIMER_FLAGS));
 	at.tick = twheel_shard_tick(shard, at.expires);
 	if (unlikely(twheel_shard_is_wall(shard) || args->slack_ns ||
 		     /* Without the lock, a wrong answer costs time, or a move of the timer. */
@@ -310,6 +322,8 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	WRITE_ONCE(op->timer.shard_flags, 0);
 	twheel_purgatory_uncharge_watches(purgatory, nr);
 rejected:
+	if (args->flags & TWHEEL_OP_CELL)
+		twheel_op_claim_cell(op, true);
 	if (ret == -ENOSPC)
 		atomic64_inc(&purgatory->rejected);
 	return ret;
@@ -340,7 +354,8 @@ rejected:
  *   quorum or threshold for another condition; TWHEEL_COND_PREDICATE without a predicate;
  *   more than TWHEEL_MAX_KEYS keys; an unknown flag; TWHEEL_OP_CANCEL_ON_SET without
  *   TWHEEL_OP_WALL; this on a wheel that does not use TWHEEL_CLOCK_REALTIME, or a wheel of this
- *   clock without it; a wheel with its own limit
+ *   clock without it; a wheel with its own limit; TWHEEL_OP_CELL with TWHEEL_OP_WALL, slack, a need
+ *   above 1, or another condition than TWHEEL_COND_NONE and TWHEEL_COND_ANY
  * * %-EBUSY     - the operation was added before; with a warning
  * * %-ENOSPC    - the limit on pending operations or on watches is reached
  * * %-ENOMEM    - the table of keys holds several times the keys that it has buckets for, and

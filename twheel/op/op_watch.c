@@ -38,9 +38,9 @@ static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
 }
 
 int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
-		       enum twheel_condition condition)
+		       enum twheel_condition condition, bool cell)
 {
-	u32 i, max = twheel_op_counts_signals(condition) ? TWHEEL_MAX_NEED : 1;
+	u32 i, max = twheel_op_counts_signals(condition) && !cell ? TWHEEL_MAX_NEED : 1;
 
 	if (nr_keys > TWHEEL_MAX_KEYS)
 		return -EINVAL;
@@ -261,7 +261,7 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 	struct twheel_keys *keys = &op->purgatory->keys;
 	int ret;
 
-	if (twheel_specs_check(specs, nr_keys, op->condition))
+	if (twheel_specs_check(specs, nr_keys, op->condition, twheel_op_has_cell(op)))
 		return -EINVAL;
 	twheel_watch_init(op, keys, specs, watches, 0);
 	twheel_watches_init_rest(op, keys, specs, watches, nr_keys);
@@ -335,6 +335,7 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
  *   two equal keys in @specs; a need where signals are not counted, or above TWHEEL_MAX_NEED
  * * %-ENOENT   - it was not added
  * * %-EALREADY - it has ended, perhaps by this call, on behalf of one that ends all
+ * * %-EAGAIN   - its cell is idle, and a call completes all
  * * %-ENOSPC   - the limit on watches of the purgatory is reached
  * * %-ENOMEM   - as for twheel_op_add()
  */
@@ -420,18 +421,19 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
 	struct twheel_keys *keys = &op->purgatory->keys;
 	struct twheel_watch *watch = ERR_PTR(-EALREADY);
 	bool claimed = false, list = false;
+	int err = twheel_op_change_keys(op);
 	struct twheel_shard *shard;
 	struct twheel_key_at at;
 
-	if (twheel_op_change_keys(op))
-		return watch;
+	if (err)
+		return ERR_PTR(err);
 	at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
 	shard = twheel_op_lock(op);
 	if (shard) {
 		watch = op_detach(op, &at, key);
 		list = !IS_ERR(watch) && !op->nr_watches;
 		if (!IS_ERR(watch) && twheel_op_counts_signals(op->condition) && !op->missing)
-			claimed = op_claim(shard, op);
+			claimed = op_take(shard, op);
 		twheel_op_unlock(shard);
 	}
 	twheel_key_unlock_irqs_off(&at);
@@ -463,6 +465,7 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
  * * %-EINVAL   - its condition could never hold without the key, or it has none
  * * %-ENOENT   - it was not added
  * * %-EALREADY - it has ended, perhaps by this call, on behalf of one that ends all
+ * * %-EAGAIN   - its cell is idle, and a call completes all
  */
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {

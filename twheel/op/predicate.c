@@ -67,7 +67,7 @@ static bool op_evaluate(struct twheel_op *op)
 		return false;
 	twheel_irqs_disable();
 	shard = twheel_op_lock(op);
-	claimed = op_claim(shard, op);
+	claimed = op_take(shard, op);
 	twheel_op_unlock(shard);
 	if (claimed) {
 		twheel_op_complete_claimed(op, value);

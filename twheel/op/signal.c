@@ -106,6 +106,16 @@ static __always_inline bool op_count(struct twheel_op *op, struct twheel_watch *
 }
 
 /*
+ * Whether a signal may end a pending operation: one without a cell, or whose word it has exchanged.
+ * Its condition holds with any signal.
+ */
+static __always_inline bool signal_may_end(struct twheel_op *op, enum signal_kind kind)
+{
+	return likely(!twheel_op_has_cell(op)) ||
+	       (kind != SIGNAL_CHECK && twheel_op_claim_cell(op, kind == SIGNAL_CANCEL));
+}
+
+/*
  * Visit a watch. An operation to check has a reference, and so has a claimed one if @fn runs after
  * its callback. A claimed one is unlinked from this key.
  */
@@ -118,7 +128,7 @@ static __always_inline enum signal_visit signal_visit(const struct signal_args *
 	struct twheel_shard *shard = twheel_op_lock(op);
 
 	/* It is linked, so it is not done. */
-	if (likely(twheel_timer_pending(&op->timer))) {
+	if (likely(twheel_timer_pending(&op->timer)) && signal_may_end(op, args->kind)) {
 		if (args->kind == SIGNAL_CANCEL)
 			visit = VISIT_CLAIMED;
 		else if (unlikely(twheel_op_has_predicate(op)))
@@ -127,7 +137,7 @@ static __always_inline enum signal_visit signal_visit(const struct signal_args *
 			visit = VISIT_CLAIMED;
 	}
 	if (visit == VISIT_CLAIMED)
-		op_claim(shard, op);
+		op_take(shard, op);
 	twheel_op_unlock(shard);
 	if (visit == VISIT_CLAIMED)
 		twheel_key_unlink(at, watch);
