@@ -25,7 +25,7 @@ IOCTLS = [call for call in CALLS if call.isupper()]
 
 # The functions of the library that are not named after their call.
 FUNCTIONS = {"BATCH": "twheel_batch_submit", "open": "twheel_open", "read": "twheel_read_events",
-             "uring": "twheel_uring_prep_add"}
+             "mmap": "twheel_cells", "uring": "twheel_uring_prep_add"}
 
 
 def node(call):
@@ -74,7 +74,7 @@ def rst_table():
     return "\n".join([".. list-table::", "   :header-rows: 1", "", *lines])
 
 
-SIZES = {"__u8": 1, "char": 1, "__u32": 4, "__s32": 4, "__u64": 8}
+SIZES = {"__u8": 1, "char": 1, "__u32": 4, "__s32": 4, "__u64": 8, "__s64": 8}
 
 
 class Layout:

@@ -8,6 +8,7 @@
 
 #include <linux/device.h>
 #include <linux/hrtimer.h>
+#include <linux/mm.h>
 #include <linux/timekeeping.h>
 #include <linux/version.h>
 
@@ -56,6 +57,24 @@ static inline void twheel_clock_snapshot(struct system_time_snapshot *snapshot)
 #define TWHEEL_DEVNODE_CONST const
 #else
 #define TWHEEL_DEVNODE_CONST
+#endif
+
+/* The flags of a mapping are not changed directly since 6.3. */
+static inline void twheel_vm_flags_mod(struct vm_area_struct *vma, unsigned long set,
+				       unsigned long clear)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_mod(vma, set, clear);
+#else
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#endif
+}
+
+/* Whether mappings of a page may differ is known since 6.9. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#define TWHEEL_DCACHE_ALIASES cpu_dcache_is_aliasing()
+#else
+#define TWHEEL_DCACHE_ALIASES false
 #endif
 
 /* MODULE_IMPORT_NS() takes a string since 6.13. */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "twheel.h"
@@ -32,7 +33,7 @@ unsigned int twheel_add_cmd(const struct twheel_add_args *args)
 	unsigned int size = sizeof(*args);
 
 	if (!(args->threshold | args->slack | args->period | args->runs | args->queue |
-	      args->reserved))
+	      args->cell))
 		size = args->nr_keys || args->keys || args->key_size || args->condition ||
 		       args->quorum ? offsetof(struct twheel_add_args, threshold) :
 		       offsetof(struct twheel_add_args, keys);
@@ -219,6 +220,23 @@ int twheel_list(int fd, unsigned int flags, uint64_t *cursor,
 		return -1;
 	*cursor = args.cursor;
 	return args.nr;
+}
+
+uint64_t *twheel_cells(int fd, struct twheel_cells_args *args)
+{
+	void *cells;
+
+	if (ioctl(fd, TWHEEL_IOC_CELLS, args))
+		return NULL;
+	cells = mmap(NULL, args->nr * sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return cells == MAP_FAILED ? NULL : cells;
+}
+
+int twheel_exchange(int fd, uint64_t id, uint64_t from, uint64_t to)
+{
+	struct twheel_exchange_args args = { .id = id, .from = from, .to = to };
+
+	return ioctl(fd, TWHEEL_IOC_EXCHANGE, &args);
 }
 
 int twheel_query(int fd, struct twheel_query_args *args)

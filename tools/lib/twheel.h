@@ -280,6 +280,31 @@ int twheel_signal_with(int fd, struct twheel_signal_args *args);
 int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled);
 
 /*
+ * Cells
+ */
+
+/**
+ * twheel_cells() - allocate and map the cells of an open file
+ * @fd: the purgatory
+ * @args: @nr is the number of cells, and set to that of those mapped, which is not smaller;
+ *	@monotonic and @boottime are set
+ *
+ * Return: the first cell, until munmap(), or NULL.
+ */
+uint64_t *twheel_cells(int fd, struct twheel_cells_args *args);
+
+/**
+ * twheel_exchange() - change the word of a cell, also to an earlier deadline
+ * @fd: the purgatory
+ * @id: its operation
+ * @from: the expected word
+ * @to: the new word
+ *
+ * Return: 0 or -1, with EAGAIN if the cell has another word than @from.
+ */
+int twheel_exchange(int fd, uint64_t id, uint64_t from, uint64_t to);
+
+/*
  * Events and pending operations
  */
 

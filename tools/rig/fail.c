@@ -324,6 +324,7 @@ static void open_one_named(void)
 }
 
 DO_IOCTL(device_drain, opened, DRAIN, drain)
+DO_IOCTL(device_cells, opened, CELLS, cells, .nr = 1000)
 DO_IOCTL(device_restrict, opened, RESTRICT, restrict)
 
 /* The next add creates a wheel. */
@@ -556,6 +557,7 @@ static void test_device(void)
 	TEST_ON(add_device_op, device_read, undo_device_add);
 	TEST_ON(add_device_op, device_poll, undo_device_add);
 	TEST_ON(open_one, device_drain, undo_open);
+	GIVES(TWHEEL_IOC_CELLS, ENOMEM, TEST_ON(open_one, device_cells, undo_open));
 	TEST_ON(open_one_named, device_restrict, undo_open);
 	TEST_ON(create_another, device_remove, undo_create_named);
 	GIVES(TWHEEL_IOC_CREATE, ENOMEM, TEST(create_named, undo_create_named));

@@ -242,9 +242,11 @@ DIR *selftest_opendir(const char *path)
 /* The kernel's accesses to private memory depend on its protection. */
 void *selftest_mmap(void *at, size_t size, int prot, int flags, int fd, off_t pos)
 {
-	if (flags & MAP_SHARED)
+	if (flags & MAP_SHARED && fd < 0)
 		return mmap(at, size, prot, flags, fd, pos);
 	start();
+	if (fd >= 0)
+		return user_mmap(at, size, prot, flags, fd, pos);
 	at = user_mmap(at, size, PROT_NONE, flags, fd, pos);
 	if (at != MAP_FAILED)
 		user_mprotect(at, size, prot);
@@ -253,5 +255,5 @@ void *selftest_mmap(void *at, size_t size, int prot, int flags, int fd, off_t po
 
 int selftest_munmap(void *at, size_t size)
 {
-	return user_mprotect(at, size, PROT_NONE);
+	return user_unmap(at) ? 0 : user_mprotect(at, size, PROT_NONE);
 }

@@ -133,6 +133,8 @@ void user_exit_files(void)
 {
 	int fd;
 
+	while (user_unmap(NULL))
+		;
 	for (fd = RIG_FD_FIRST; fd < RIG_FD_FIRST + RIG_NR_FDS; fd++)
 		uninstall(fd);
 }
@@ -425,12 +427,74 @@ static void memory_zero(char *at, size_t size)
 	__asm__ __volatile__("rep stosb" : "+D"(at), "+c"(size) : "a"(0) : "memory");
 }
 
+/* Mapped pages of files, each of which has a reference */
+static struct {
+	struct file *file;
+	void *at;
+} mappings[64];
+static pthread_mutex_t mappings_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static long file_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	unsigned int i = 0;
+	int err = -ENODEV;
+
+	pthread_mutex_lock(&mappings_lock);
+	while (i < ARRAY_SIZE(mappings) && mappings[i].file)
+		i++;
+	if (i == ARRAY_SIZE(mappings))
+		err = -ENOMEM;
+	else if (file->f_op->mmap)
+		err = file->f_op->mmap(file, vma);
+	if (!err) {
+		mappings[i].file = rig_file_get(file);
+		mappings[i].at = vma->rig_at;
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	return err;
+}
+
+static void *map_file(size_t size, int prot, int flags, int fd, off_t pos)
+{
+	struct vm_area_struct vma = {
+		.vm_pgoff	= pos / PAGE_SIZE,
+		.vm_flags	= (prot & (VM_WRITE | VM_EXEC)) |
+				  (flags & MAP_SHARED ? VM_MAYSHARE : 0),
+		.rig_pages	= DIV_ROUND_UP(size, PAGE_SIZE),
+	};
+	struct file *file;
+	long ret;
+
+	call_begin();
+	file = rig_fd_file(fd);
+	ret = file ? file_mmap(file, &vma) : -EBADF;
+	if (file)
+		rig_close(file);
+	return call_end(ret) ? MAP_FAILED : vma.rig_at;
+}
+
+bool user_unmap(void *at)
+{
+	struct file *file = NULL;
+	unsigned int i;
+
+	pthread_mutex_lock(&mappings_lock);
+	for (i = 0; i < ARRAY_SIZE(mappings) && !file; i++) {
+		if (mappings[i].file && (mappings[i].at == at || !at)) {
+			file = mappings[i].file;
+			mappings[i].file = NULL;
+		}
+	}
+	pthread_mutex_unlock(&mappings_lock);
+	if (file)
+		rig_close(file);
+	return file;
+}
+
 void *user_mmap(void *at, size_t size, int prot, int flags, int fd, off_t pos)
 {
-	if (is_ours(fd)) {
-		errno = ENODEV;
-		return MAP_FAILED;
-	}
+	if (is_ours(fd))
+		return map_file(size, prot, flags, fd, pos);
 	if (flags & MAP_FIXED && is_memory(at)) {
 		memory_zero(at, size);
 		memory_protect(at, size, prot);

@@ -72,7 +72,10 @@ void user_enter(unsigned int uid, long long time_offset, unsigned long long seed
 /* Send a signal, or SIGKILL, to the thread. */
 void user_signal(pthread_t thread, bool fatal);
 
-/* Close all descriptors of the rig, as on exit of a process. */
+/* Remove the mapping of a file of the rig at an address, or any. Return: false if there is none. */
+bool user_unmap(void *at);
+
+/* Close all descriptors of the rig and remove all mappings, as on exit of a process. */
 void user_exit_files(void);
 
 /* Remove all named purgatories. Return: false if one cannot be removed. */

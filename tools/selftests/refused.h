@@ -42,6 +42,7 @@ static inline void good_op_args(struct good *good, __u64 id)
 	good->watch_args.keys = address(good->spec);
 	good->unwatch_args.id = id;
 	good->unwatch_args.key = key_of(1);
+	good->exchange_args.id = id;
 	good->signal_args.key = key_of(1);
 	good->cancel_key_args.key = key_of(1);
 	good->info_args.id = id;
@@ -96,6 +97,15 @@ static inline void *args_of(struct good *good, const struct twheel_call_row *one
 	static const size_t offsets[] = { TWHEEL_CALLS(OFFSET) };
 
 	return (char *)good + offsets[_IOC_NR(one->request)];
+}
+
+/*
+ * The errno of a call with good arguments. Their operation has no cell; twheel_cell_test exchanges
+ * the words of those that have one.
+ */
+static inline int good_errno(const struct twheel_call_row *one)
+{
+	return one->request == TWHEEL_IOC_EXCHANGE ? EOPNOTSUPP : 0;
 }
 
 /* Make a call as the only command of a batch. Return: the errno of the command. */

@@ -100,7 +100,7 @@ TEST_F(refused, call_without_the_right)
 			fd = twheel_open_named(OLD_NAME, O_NONBLOCK);
 			good_args(&good, add_keys(fd, TWHEEL_COND_ALL, 0, 2));
 			ASSERT_EQ(0, file_restrict_to(fd, right));
-			EXPECT_EQ(right == one->right ? 0 : EPERM,
+			EXPECT_EQ(right == one->right ? good_errno(one) : EPERM,
 				  call(fd, one->request, args_of(&good, one)))
 				TH_LOG("%s with right %#x", one->name, right);
 			close(fd);

@@ -7,6 +7,7 @@
  * Needs the module parameters max_pending=16 max_shared_pending=32
  * max_purgatories=4 user_max_files=12 user_max_ops=40 user_max_purgatories=2.
  */
+#include "gives.h"
 #include "named.h"
 
 #define MOST	64	/* greater than all of these limits */
@@ -291,6 +292,31 @@ TEST_F(quota, limit_on_names_of_a_user)
 	EXPECT_EQ(0, remove_named("a1"));
 	EXPECT_TRUE(as_stranger(create_all(control, 'd') == 1));
 	close(control);
+}
+
+/* Pages of cells are charged to the user of the file until it is closed, without an operation. */
+TEST_F(quota, limit_on_cells_of_a_user)
+{
+	unsigned int i, max, per_page = sysconf(_SC_PAGESIZE) / 8;
+	struct twheel_cells_args args = { .nr = 1 };
+
+	max = (self->ops + per_page - 1) / per_page;
+	ASSERT_GT(self->files, max);
+	for (i = 0; i <= max; i++) {
+		self->fds[i] = twheel_open(0);
+		ASSERT_LE(0, self->fds[i]);
+		if (i == max)
+			break;
+		errno = call(self->fds[i], TWHEEL_IOC_CELLS, &args);
+		if (errno == EOPNOTSUPP)
+			SKIP(return, "no cells on this machine");
+		ASSERT_EQ(0, errno);
+		args.nr = 1;
+	}
+	GIVES(TWHEEL_IOC_CELLS, EDQUOT, call(self->fds[i], TWHEEL_IOC_CELLS, &args));
+	close(self->fds[0]);
+	self->fds[0] = -1;
+	EXPECT_TRUE(wait_for(!call(self->fds[i], TWHEEL_IOC_CELLS, &args)));
 }
 
 /* CAP_SYS_RESOURCE overrides the limit of a user, but not the limit of the module. */

@@ -40,12 +40,14 @@ union twheel_call_args {
 	struct twheel_unwatch_args	unwatch;
 	struct twheel_signal_args	signal;
 	struct twheel_cancel_key_args	cancel_key;
+	struct twheel_exchange_args	exchange;
 	struct twheel_batch_args	batch;
 	struct twheel_complete_all_args	complete_all;
 	struct twheel_drain_args	drain;
 	struct twheel_events_args	events;
 	struct twheel_confirm_args	confirm;
 	struct twheel_restrict_args	restrict_file;
+	struct twheel_cells_args	cells;
 	struct twheel_info_args		info;
 	struct twheel_list_args		list;
 	struct twheel_query_args	query;

@@ -23,6 +23,7 @@
  *	queue.c		event queues, and their waiters
  *	detached.c	numbered queues of detached operations
  *	file.c		the file of an operation, its rights and limits
+ *	cells.c		cells of a file, which programs map
  *	event.c		events, from the end of an operation to read()
  *	query.c		limits and counts
  *	open.c		files from open to close, descriptors of detached events
@@ -71,6 +72,7 @@
 
 #include "../compat.h"
 #include "bpf.h"
+#include "cells.h"
 #include "device.h"
 #include "file_op.h"
 #include "instance.h"
@@ -106,6 +108,7 @@ static const struct file_operations file_fops = {
 	.release	= twheel_release,
 	.read_iter	= twheel_read_iter,
 	.poll		= twheel_poll,
+	.mmap		= twheel_cells_mmap,
 	.unlocked_ioctl	= twheel_file_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.uring_cmd	= twheel_uring_cmd,

@@ -57,6 +57,7 @@
 #include <linux/uio.h>
 #include <linux/wait.h>
 
+#include "../core/cell.h"
 #include "detached.h"
 #include "event.h"
 #include "file.h"
@@ -257,7 +258,13 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 	event->expirations = result.reason == TWHEEL_REASON_EXPIRED;
 	event->satisfied = result.satisfied;
 	event->missing = result.missing;
+	event->cell = 0;
 	memset(event->spare, 0, sizeof(event->spare));
+	if (unlikely(file_op->flags & TWHEEL_ADD_CELL)) {
+		event->cell = twheel_timer_cell(&file_op->op.timer)->last;
+		event->deadline = event->cell & TWHEEL_CELL_IDLE ? TWHEEL_NEVER :
+				  twheel_cell_time(event->cell);
+	}
 	if (periodic) {
 		twheel_file_periodic_fill(periodic, event);
 		periodic->reported = more ? event->expirations : 0;

@@ -158,6 +158,7 @@ static u32 leaf_class(const struct twheel_file *file, const struct twheel_user *
 		      const struct twheel_add_args *args)
 {
 	if (unlikely(user != file->user || args->period || args->nr_keys >= TWHEEL_LEAF_SINGLE ||
+		     args->flags & TWHEEL_ADD_CELL ||
 		     twheel_wheel_clock(args->clock, args->flags) == TWHEEL_CLOCK_REALTIME))
 		return TWHEEL_LEAF_SINGLE;
 	return array_index_nospec(args->nr_keys, TWHEEL_LEAF_SINGLE);
@@ -173,7 +174,9 @@ static struct twheel_leaf *leaf_make(struct twheel_file *file, struct twheel_use
 
 	leaf = twheel_leaf_alloc(class, args->nr_keys,
 				 args->period ? sizeof(struct twheel_file_periodic) :
-				 wall ? sizeof(struct twheel_wall_part) : 0);
+				 wall ? sizeof(struct twheel_wall_part) :
+				 args->flags & TWHEEL_ADD_CELL ?
+				 sizeof(struct twheel_cell_part) : 0);
 	if (!leaf)
 		return ERR_PTR(-ENOMEM);
 	leaf->user = user;

@@ -20,6 +20,16 @@
 struct twheel_reader;
 
 /**
+ * struct twheel_cells - the cells of a file, immutable
+ * @nr: number of pages
+ * @page: the pages
+ */
+struct twheel_cells {
+	u32			nr;
+	struct page		*page[];
+};
+
+/**
  * struct twheel_file - an open file
  * @ref: one while the file is open, and one per leaf
  * @rights: TWHEEL_RIGHT_*; bits are only cleared, with the lock of @own held
@@ -37,6 +47,7 @@ struct twheel_reader;
  * @nr_empty: number of those without operations
  * @leaves: memory of the operations added through it, oldest first
  * @partial: those with several slots of which some are free, by class
+ * @cells: set once, or NULL
  * @own: event queue of these operations, except detached ones
  */
 struct twheel_file {
@@ -54,6 +65,7 @@ struct twheel_file {
 	u32			nr_empty;
 	struct list_head	leaves;
 	struct list_head	partial[TWHEEL_LEAF_SINGLE];
+	struct twheel_cells	*cells;
 	struct twheel_events	own;
 };
 
@@ -63,6 +75,9 @@ struct twheel_file {
 
 /* In addition to TWHEEL_RIGHT_*, of a file that is not restricted: operations of other files. */
 #define TWHEEL_RIGHT_OTHERS	BIT(31)
+
+/* Rights of a task that can write to cells. */
+#define TWHEEL_RIGHTS_CELLS	(TWHEEL_RIGHT_REARM | TWHEEL_RIGHT_END)
 
 /* A call in progress may see the rights before a restriction, see twheel_call_restrict(). */
 static inline bool twheel_file_may(const struct twheel_file *file, u32 rights)

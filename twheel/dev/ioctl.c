@@ -27,6 +27,7 @@
 #include <linux/uaccess.h>
 
 #include "args.h"
+#include "cells.h"
 #include "event.h"
 #include "file.h"
 #include "ioctl.h"
@@ -92,6 +93,7 @@ static const struct call_info calls[] = {
 	     OUTPUT(signal, completed)),
 	CALL(CANCEL_KEY, cancel_key, cancelled, WRITES | IN_BATCH | IN_RING | KILLABLE,
 	     TWHEEL_RIGHT_OTHERS, OUTPUT(cancel_key, cancelled)),
+	CALL(EXCHANGE, exchange, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_REARM),
 	CALL(BATCH, batch, failed, WRITES | IN_RING | KILLABLE, 0, OUTPUT(batch, done)),
 	CALL(COMPLETE_ALL, complete_all, reserved, WRITES | KILLABLE, TWHEEL_RIGHT_END,
 	     OUTPUT(complete_all, completed)),
@@ -103,6 +105,7 @@ static const struct call_info calls[] = {
 	CALL(INFO, info, flags, READS, TWHEEL_RIGHT_LIST),
 	CALL(LIST, list, cursor, READS, TWHEEL_RIGHT_LIST, OUTPUT(list, nr)),
 	CALL(QUERY, query, name, READS, TWHEEL_RIGHT_QUERY, OUTPUT(query, max_pending)),
+	CALL(CELLS, cells, boottime, WRITES | KILLABLE, 0, OUTPUT(cells, nr)),
 	CALL(CREATE, create, minor, WRITES | CONTROL | OPENS, 0, OUTPUT(create, major)),
 	CALL(REMOVE, remove, cancelled, WRITES | CONTROL | KILLABLE, 0,
 	     OUTPUT(remove, cancelled)),

@@ -28,9 +28,10 @@ static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op 
 	return twheel_file_op_file(file_op) == call->file;
 }
 
-static u32 pending_flags(const struct twheel_file_op *file_op, bool own)
+static u32 pending_flags(const struct twheel_file_op *file_op, bool own, bool idle)
 {
-	return (own ? TWHEEL_PENDING_OWN : 0) |
+	return (own ? TWHEEL_PENDING_OWN : 0) | (idle ? TWHEEL_PENDING_IDLE : 0) |
+	       (file_op->flags & TWHEEL_ADD_CELL ? TWHEEL_PENDING_CELL : 0) |
 	       (file_op->flags & TWHEEL_ADD_DETACHED ? TWHEEL_PENDING_DETACHED : 0) |
 	       (file_op->flags & TWHEEL_ADD_CANCEL_ON_SET ? TWHEEL_PENDING_CANCEL_ON_SET : 0) |
 	       (file_op->flags & TWHEEL_ADD_FIXED_DELAY ? TWHEEL_PENDING_FIXED_DELAY : 0);
@@ -79,7 +80,7 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_o
 		.condition	= progress.condition,
 		.clock		= file_op->clock,
 		.nr_keys	= progress.nr_keys,
-		.flags		= pending_flags(file_op, own),
+		.flags		= pending_flags(file_op, own, progress.idle),
 		.queue		= file_op->flags & TWHEEL_ADD_DETACHED ?
 				  twheel_file_op_detached(file_op)->number : 0,
 	};

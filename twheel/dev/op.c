@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "../op/purgatory.h"
+#include "cells.h"
 #include "detached.h"
 #include "event.h"
 #include "file.h"
@@ -17,7 +18,7 @@
 #include "user.h"
 
 #define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
-			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY)
+			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY | TWHEEL_ADD_CELL)
 
 #define REARM_MODES	(TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER)
 
@@ -117,14 +118,20 @@ static int file_op_start_periodic(struct twheel_purgatory *purgatory,
 static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
 			 const struct twheel_add_args *args)
 {
-	struct twheel_purgatory *purgatory = twheel_file_op_file(file_op)->instance->purgatory;
+	struct twheel_file *file = twheel_file_op_file(file_op);
+	struct twheel_purgatory *purgatory = file->instance->purgatory;
 
 	op_args->watches = file_op->watch;
 	/* As late as possible: the clock may be set in the meantime. */
 	op_args->deadline = twheel_time_deadline(args->clock, args->flags, args->deadline,
 						 args->flags & TWHEEL_ADD_ABSTIME);
-	if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
-		return file_op_start_periodic(purgatory, file_op, op_args, args);
+	if (unlikely(file_op->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_CELL))) {
+		if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
+			return file_op_start_periodic(purgatory, file_op, op_args, args);
+		op_args->deadline = twheel_op_init_cell(&file_op->op, op_args->wheel,
+							twheel_cell_find(file, args->cell),
+							op_args->deadline);
+	}
 	return __twheel_op_add(purgatory, &file_op->op, op_args);
 }
 
@@ -168,10 +175,14 @@ static bool time_valid(u64 ns)
 }
 
 /* Check the arguments of an add that are usually zero. Returns 0 or -EINVAL. */
-static noinline int rare_args_check(const struct twheel_instance *instance,
+static noinline int rare_args_check(const struct twheel_file *file,
 				    const struct twheel_add_args *args, int clock)
 {
-	if (args->reserved || !time_valid(args->slack))
+	if (!time_valid(args->slack))
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_CELL ?
+	    args->flags & TWHEEL_ADD_DETACHED || args->clock == CLOCK_REALTIME || args->period ||
+	    !twheel_cell_find(file, args->cell) : args->cell)
 		return -EINVAL;
 	if (args->period ? args->slack || args->deadline > KTIME_MAX || args->period > KTIME_MAX :
 			   args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY)
@@ -179,7 +190,7 @@ static noinline int rare_args_check(const struct twheel_instance *instance,
 	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
 	if (args->flags & TWHEEL_ADD_DETACHED)
-		return twheel_detached_valid(instance, args->queue) ? 0 : -EINVAL;
+		return twheel_detached_valid(file->instance, args->queue) ? 0 : -EINVAL;
 	return args->queue ? -EINVAL : 0;
 }
 
@@ -197,13 +208,15 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 		return -EINVAL;
 	op_args->flags = TWHEEL_OP_MAY_SLEEP;
 	if (unlikely(args->flags & ~TWHEEL_ADD_ABSTIME || clock == TWHEEL_CLOCK_REALTIME ||
-		     args->slack | args->period | args->runs | args->queue | args->reserved)) {
-		if (args->flags & ~ADD_FLAGS || rare_args_check(call->file->instance, args, clock))
+		     args->slack | args->period | args->runs | args->queue | args->cell)) {
+		if (args->flags & ~ADD_FLAGS || rare_args_check(call->file, args, clock))
 			return -EINVAL;
 		if (clock == TWHEEL_CLOCK_REALTIME)
 			op_args->flags |= TWHEEL_OP_WALL;
 		if (args->flags & TWHEEL_ADD_CANCEL_ON_SET)
 			op_args->flags |= TWHEEL_OP_CANCEL_ON_SET;
+		if (args->flags & TWHEEL_ADD_CELL)
+			op_args->flags |= TWHEEL_OP_CELL;
 	}
 	op_args->wheel = NULL;
 	op_args->slack_ns = args->slack;
@@ -362,7 +375,7 @@ static int file_op_rearm(struct twheel_file_op *file_op, const struct twheel_rea
 {
 	bool absolute = rearm->flags & TWHEEL_REARM_ABSTIME;
 
-	if (twheel_file_op_periodic(file_op))
+	if (file_op->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_CELL))
 		return -EOPNOTSUPP;
 	/* An operation stays on its wheel. */
 	if (file_op->clock == CLOCK_REALTIME && absolute != !!(file_op->flags & TWHEEL_ADD_ABSTIME))

@@ -13,6 +13,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
+#include "cells.h"
 #include "event.h"
 #include "file.h"
 #include "open.h"
@@ -94,6 +95,7 @@ static void file_free(struct twheel_file *file)
 	WARN_ON_ONCE(file->own.held);
 	twheel_events_close(&file->own);
 	twheel_file_free_leaves(file);
+	twheel_cells_free(file->cells, file->user);
 	if (!instance->name)
 		twheel_instance_leave(instance, file->user);
 	if (file->reader)
@@ -249,14 +251,20 @@ int twheel_call_confirm(struct twheel_ioctl *call, union twheel_call_args *args)
 
 int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args)
 {
+	u32 lost = ~args->restrict_file.rights;
 	struct twheel_file *file = call->file;
+	int err = 0;
 
 	if (args->restrict_file.flags || args->restrict_file.rights & ~TWHEEL_RIGHTS)
 		return -EINVAL;
 	twheel_ids_set_secret(&file->instance->ids);
 	/* A call in progress may still see the old value. */
 	spin_lock(&file->own.lock);
-	WRITE_ONCE(file->rights, file->rights & args->restrict_file.rights);
+	/* They may be mapped, and writable. */
+	if (file->cells && file->rights & lost & TWHEEL_RIGHTS_CELLS)
+		err = -EBUSY;
+	else
+		WRITE_ONCE(file->rights, file->rights & ~lost);
 	spin_unlock(&file->own.lock);
-	return 0;
+	return err;
 }

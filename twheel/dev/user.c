@@ -34,6 +34,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/math.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
@@ -54,7 +55,7 @@ MODULE_PARM_DESC(user_max_files, "open files of a user, at least 1 (default 1638
 
 static unsigned int user_max_ops = BIT(22);
 module_param(user_max_ops, uint, 0444);
-MODULE_PARM_DESC(user_max_ops, "operations of a user that are pending or unread, at least 1 (default 4194304)");
+MODULE_PARM_DESC(user_max_ops, "operations of a user that are pending or unread, and cells, at least 1 (default 4194304)");
 
 static unsigned int user_max_purgatories = 16;
 module_param(user_max_purgatories, uint, 0444);
@@ -331,6 +332,8 @@ static __always_inline bool at_limit(int nr, enum twheel_user_limit limit)
 		return nr >= (int)user_max_files;
 	case TWHEEL_USER_OPS:
 		return nr >= (int)user_max_ops;
+	case TWHEEL_USER_CELLS:
+		return nr >= (int)DIV_ROUND_UP(user_max_ops, TWHEEL_CELLS_PER_PAGE);
 	default:
 		return nr >= (int)user_max_purgatories && !capable(CAP_SYS_RESOURCE);
 	}

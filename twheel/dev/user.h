@@ -7,6 +7,7 @@
 #include <linux/cred.h>
 #include <linux/init.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -22,13 +23,16 @@ struct seq_file;
 /* For all memory that users can multiply. */
 #define TWHEEL_GFP_USER		(GFP_KERNEL | TWHEEL_GFP_ACCOUNT)
 
-/* Limits of a user: open files, operations that have not been freed, and named purgatories. */
+/* Limits of a user: open files, operations that have not been freed, names, and pages of cells. */
 enum twheel_user_limit {
 	TWHEEL_USER_FILES,
 	TWHEEL_USER_OPS,
 	TWHEEL_USER_NAMES,
+	TWHEEL_USER_CELLS,
 	TWHEEL_USER_LIMITS,
 };
+
+#define TWHEEL_CELLS_PER_PAGE	(PAGE_SIZE / sizeof(u64))
 
 /* Errors of adds at a limit, which are counted separately. */
 enum twheel_rejection {

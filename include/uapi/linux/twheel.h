@@ -112,6 +112,7 @@ enum twheel_condition {
 #define TWHEEL_ADD_DETACHED		(1U << 1)	/* outlives its file */
 #define TWHEEL_ADD_CANCEL_ON_SET	(1U << 2)	/* if CLOCK_REALTIME is set */
 #define TWHEEL_ADD_FIXED_DELAY		(1U << 3)	/* from the report of a period */
+#define TWHEEL_ADD_CELL			(1U << 4)	/* the deadline is in a cell of the file */
 
 /**
  * struct twheel_add_args - TWHEEL_IOC_ADD: add an operation
@@ -130,7 +131,7 @@ enum twheel_condition {
  * @period: period in ns, or 0 for an operation that is not periodic
  * @runs: number of periods after which a periodic operation expires; 0 for no limit
  * @queue: queue of the event with TWHEEL_ADD_DETACHED, below TWHEEL_MAX_QUEUES; otherwise 0
- * @reserved: must be zero
+ * @cell: number of the cell with TWHEEL_ADD_CELL; otherwise 0
  */
 struct twheel_add_args {
 	__u32 flags;
@@ -148,7 +149,7 @@ struct twheel_add_args {
 	__u64 period;
 	__u64 runs;
 	__u32 queue;
-	__u32 reserved;
+	__u32 cell;
 };
 
 /**
@@ -257,6 +258,22 @@ struct twheel_cancel_key_args {
 	__u32 cancelled;
 };
 
+/**
+ * struct twheel_exchange_args - TWHEEL_IOC_EXCHANGE: change the word of a cell, also to lower it
+ * @id: the operation, added through this file with TWHEEL_ADD_CELL
+ * @from: the expected word: armed or idle
+ * @to: the new word: armed, with the same life, or with the next one if @from is idle
+ * @flags: must be zero
+ * @reserved: must be zero
+ */
+struct twheel_exchange_args {
+	__u64 id;
+	__u64 from;
+	__u64 to;
+	__u32 flags;
+	__u32 reserved;
+};
+
 /* twheel_complete_all_args.flags */
 #define TWHEEL_COMPLETE_OTHERS	(1U << 0)
 
@@ -332,6 +349,20 @@ struct twheel_restrict_args {
 	__u32 rights;
 };
 
+/**
+ * struct twheel_cells_args - TWHEEL_IOC_CELLS: allocate the cells of a file
+ * @flags: must be zero
+ * @nr: in and out: number of cells; 0 if there may be none. mmap() at offset 0 maps them.
+ * @monotonic: out: CLOCK_MONOTONIC of the caller minus that of cells in ns
+ * @boottime: out: CLOCK_BOOTTIME of the caller minus that of cells in ns
+ */
+struct twheel_cells_args {
+	__u32 flags;
+	__u32 nr;
+	__s64 monotonic;
+	__s64 boottime;
+};
+
 /* Number of keys in struct twheel_pending. */
 #define TWHEEL_PENDING_KEYS	3
 
@@ -340,6 +371,8 @@ struct twheel_restrict_args {
 #define TWHEEL_PENDING_DETACHED		(1U << 1)
 #define TWHEEL_PENDING_CANCEL_ON_SET	(1U << 2)
 #define TWHEEL_PENDING_FIXED_DELAY	(1U << 3)
+#define TWHEEL_PENDING_CELL		(1U << 4)
+#define TWHEEL_PENDING_IDLE		(1U << 5)	/* its cell is idle */
 
 /**
  * struct twheel_pending - a pending operation
@@ -618,6 +651,8 @@ enum twheel_reason {
  * @expirations: number of deadlines that have passed since the previous event
  * @satisfied: a bit for each satisfied key at the end, see struct twheel_watch_spec
  * @missing: number of keys that were still to be satisfied, or the missing amount
+ * @cell: with TWHEEL_ADD_CELL the last word of its life, with TWHEEL_CELL_IDLE if the operation was
+ *	idle; otherwise 0
  * @spare: zero now; ignore it
  */
 struct twheel_event {
@@ -633,7 +668,8 @@ struct twheel_event {
 	__u64 expirations;
 	__u64 satisfied;
 	__u64 missing;
-	__u64 spare[6];
+	__u64 cell;
+	__u64 spare[5];
 };
 
 /* twheel_uring_args.flags */
@@ -652,7 +688,7 @@ struct twheel_uring_args {
 };
 
 /*
- * The calls. Those from TWHEEL_IOC_ADD to TWHEEL_IOC_CANCEL_KEY are available in a batch;
+ * The calls. Those from TWHEEL_IOC_ADD to TWHEEL_IOC_EXCHANGE are available in a batch;
  * TWHEEL_IOC_CREATE and TWHEEL_IOC_REMOVE are available on /dev/twheel-control only, and
  * TWHEEL_IOC_CONFIRM on descriptors of TWHEEL_IOC_EVENTS only.
  */
@@ -666,6 +702,7 @@ struct twheel_uring_args {
 #define TWHEEL_IOC_UNWATCH	_IOWR(TWHEEL_IOC_MAGIC, 6, struct twheel_unwatch_args)
 #define TWHEEL_IOC_SIGNAL	_IOWR(TWHEEL_IOC_MAGIC, 7, struct twheel_signal_args)
 #define TWHEEL_IOC_CANCEL_KEY	_IOWR(TWHEEL_IOC_MAGIC, 8, struct twheel_cancel_key_args)
+#define TWHEEL_IOC_EXCHANGE	_IOWR(TWHEEL_IOC_MAGIC, 9, struct twheel_exchange_args)
 #define TWHEEL_IOC_BATCH	_IOWR(TWHEEL_IOC_MAGIC, 16, struct twheel_batch_args)
 #define TWHEEL_IOC_COMPLETE_ALL	_IOWR(TWHEEL_IOC_MAGIC, 17, struct twheel_complete_all_args)
 #define TWHEEL_IOC_DRAIN	_IOWR(TWHEEL_IOC_MAGIC, 18, struct twheel_drain_args)
@@ -674,6 +711,7 @@ struct twheel_uring_args {
 #define TWHEEL_IOC_INFO		_IOWR(TWHEEL_IOC_MAGIC, 21, struct twheel_info_args)
 #define TWHEEL_IOC_LIST		_IOWR(TWHEEL_IOC_MAGIC, 22, struct twheel_list_args)
 #define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_MAGIC, 23, struct twheel_query_args)
+#define TWHEEL_IOC_CELLS	_IOWR(TWHEEL_IOC_MAGIC, 24, struct twheel_cells_args)
 #define TWHEEL_IOC_CONFIRM	_IOWR(TWHEEL_IOC_MAGIC, 25, struct twheel_confirm_args)
 #define TWHEEL_IOC_CREATE	_IOWR(TWHEEL_IOC_MAGIC, 32, struct twheel_create_args)
 #define TWHEEL_IOC_REMOVE	_IOWR(TWHEEL_IOC_MAGIC, 33, struct twheel_remove_args)

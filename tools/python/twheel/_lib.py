@@ -62,7 +62,7 @@ class twheel_add_args(ctypes.Structure):
         *fields64("deadline", "cookie", "id", "keys"),
         *fields32("nr_keys", "key_size", "condition", "quorum"),
         *fields64("threshold", "slack", "period", "runs"),
-        *fields32("queue", "reserved"),
+        *fields32("queue", "cell"),
     ]
 
 

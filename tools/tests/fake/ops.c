@@ -492,6 +492,11 @@ int fake_call(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_UNWATCH:
 	case TWHEEL_CALL_INFO:
 		return call_op(file, call, args);
+	case TWHEEL_CALL_CELLS:
+	case TWHEEL_CALL_EXCHANGE:
+		/* As on a machine without atomic accesses of 64 bits. */
+		errno = EOPNOTSUPP;
+		return -1;
 	default:
 		errno = EINVAL;
 		return -1;

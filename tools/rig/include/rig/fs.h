@@ -151,6 +151,35 @@ void iov_iter_revert(struct iov_iter *iter, size_t size);
 
 struct io_uring_cmd;
 struct poll_table_struct;
+/* A mapping of a single page: a program uses the memory of the kernel. */
+struct vm_area_struct {
+	unsigned long vm_pgoff, vm_flags, rig_pages;
+	void *rig_at;
+};
+
+#define VM_WRITE	0x02UL
+#define VM_EXEC		0x04UL
+#define VM_MAYWRITE	0x20UL
+#define VM_MAYEXEC	0x40UL
+#define VM_MAYSHARE	0x80UL
+#define VM_DONTCOPY	0
+#define VM_DONTEXPAND	0
+#define VM_DONTDUMP	0
+#define vma_pages(vma)	((vma)->rig_pages)
+
+static inline void vm_flags_mod(struct vm_area_struct *vma, unsigned long set, unsigned long clear)
+{
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+}
+
+static inline int vm_map_pages(struct vm_area_struct *vma, struct page **pages, unsigned long nr)
+{
+	if (vma->rig_pages != 1)
+		return -ENOMEM;
+	vma->rig_at = page_address(pages[0]);
+	return 0;
+}
+
 struct file_operations {
 	int (*rig_show)(struct seq_file *file, void *unused);	/* first: see seq.h */
 	struct module *owner;
@@ -159,6 +188,7 @@ struct file_operations {
 	ssize_t (*read)(struct file *file, char __user *buf, size_t size, loff_t *pos);
 	ssize_t (*read_iter)(struct kiocb *iocb, struct iov_iter *to);
 	__poll_t (*poll)(struct file *file, struct poll_table_struct *wait);
+	int (*mmap)(struct file *file, struct vm_area_struct *vma);
 	long (*unlocked_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	long (*compat_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	int (*uring_cmd)(struct io_uring_cmd *cmd, unsigned int issue_flags);

@@ -49,6 +49,13 @@ static inline void *rig_alloc_array(size_t n, size_t size, gfp_t gfp)
 #define kvcalloc(n, size, gfp)		kcalloc(n, size, gfp)
 #define kvfree(object)			kfree(object)
 
+/* A page is its memory. */
+struct page;
+#define alloc_page(gfp)			((struct page *)rig_alloc(PAGE_SIZE, gfp))
+#define __free_page(page)		kfree(page)
+#define page_address(page)		((void *)(page))
+#define cpu_dcache_is_aliasing()	false
+
 struct kmem_cache {
 	size_t size;
 	gfp_t gfp;		/* for each object */
