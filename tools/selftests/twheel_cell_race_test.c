@@ -17,6 +17,7 @@ static struct {
 	pthread_barrier_t meet;
 	void (*job)(int me);
 	bool stop, end;
+	unsigned int wrong;
 	/* The word of the last touch that succeeded; written by one thread for each cell. */
 	__u64 touched[NR];
 } race;
@@ -140,6 +141,7 @@ TEST_F(cell_race, touch_and_expiry)
 			id[nr] = 0;
 			EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event[i].reason);
 			EXPECT_LE(event[i].deadline, event[i].time);
+			EXPECT_EQ(LIFE * (round + 1), event[i].cell & ~TWHEEL_CELL_TIME);
 			EXPECT_EQ(event[i].cell | TWHEEL_CELL_ENDED, cell_read(&race.cells[nr]));
 			if (race.touched[nr])
 				EXPECT_EQ(race.touched[nr], event[i].cell);
@@ -148,36 +150,95 @@ TEST_F(cell_race, touch_and_expiry)
 	racers_end();
 }
 
-/* Calls that end operations, and touches: as above. */
-TEST_F(cell_race, touch_and_calls)
+/*
+ * Whether the kernel may have changed @from to @to: it ends an armed word, and parks or ends an idle
+ * one, or leaves ENDED there.
+ */
+static bool kernel_may(__u64 from, __u64 to)
 {
-	struct twheel_event event;
-	__u64 *id = race.id;
-	int i, round;
+	const __u64 free = TWHEEL_CELL_ENDED |
+			   (is_armed(from) ? 0 : TWHEEL_CELL_IDLE | TWHEEL_CELL_TIME);
 
-	ASSERT_TRUE(racers_start(toucher));
-	round_begin();
-	for (round = 0; round < ROUNDS; round++) {
-		for (i = 0; i < NR; i++)
-			id[i] = add_cell(race.fd, i, HOUR, i + 1);
-		for (i = 0; i < NR; i++) {
-			switch ((i + round) % 3) {
-			case 0:
-				EXPECT_EQ(0, op_cancel(race.fd, id[i]));
-				break;
-			case 1:
-				EXPECT_EQ(0, op_complete(race.fd, id[i], 0));
-				break;
-			default:
-				EXPECT_EQ(1, key_signal(race.fd, i + 1, 0));
-			}
-			ASSERT_TRUE(next_event(race.fd, &event));
-			EXPECT_EQ(id[i], event.id);
-			EXPECT_EQ(event.cell | TWHEEL_CELL_ENDED, cell_read(&race.cells[i]));
-			EXPECT_EQ(LIFE * (round + 1), event.cell & ~TWHEEL_CELL_TIME);
+	return (from | free) == (to | free);
+}
+
+/* Cancel and arm a cell at full speed, with the same time, until its operation has ended. */
+static void toggler(int me)
+{
+	cell_t *cell = &race.cells[me];
+	__u64 mine = cell_read(cell), end = now_ns() + BUDGET_MS * MSEC / 3, word, to;
+	unsigned int nr = 0;
+
+	/* It may have ended already. */
+	while (is_armed(mine) || mine & TWHEEL_CELL_IDLE) {
+		to = is_armed(mine) ? mine | TWHEEL_CELL_IDLE :
+				      next_life(mine, (mine & TWHEEL_CELL_TIME) * UNIT);
+		if (mine & TWHEEL_CELL_IDLE && (mine | TWHEEL_CELL_TIME) == mine) {
+			/* It was parked. The timer is due at once. */
+			to = next_life(mine, now_ns() - 2 * MSEC);
+			if (!op_exchange(race.fd, race.id[me], mine, to))
+				mine = to;
+		} else if (cell_exchange(cell, mine, to)) {
+			mine = to;
+		}
+		word = cell_read(cell);
+		/* The last way to cancel an operation. */
+		if (word == TWHEEL_CELL_ENDED)
+			break;
+		race.wrong += !kernel_may(mine, word);
+		mine = word;
+		/* The expiry was lost. */
+		if (!(++nr % 4096) && now_ns() > end) {
+			race.wrong++;
+			break;
 		}
 	}
-	round_end();
+	race.touched[me] = mine;
+}
+
+static void end_by_call(int nr, int how)
+{
+	int err;
+
+	switch (how) {
+	case 0:
+		while (!key_signal(race.fd, nr + 1, 0) &&
+		       (cell_read(&race.cells[nr]) & (TWHEEL_CELL_ENDED | TWHEEL_CELL_IDLE)) !=
+		       TWHEEL_CELL_ENDED)
+			;
+		break;
+	case 1:
+		do {
+			err = op_complete(race.fd, race.id[nr], 0);
+		} while (err == EAGAIN);
+		break;
+	case 2:
+		op_cancel(race.fd, race.id[nr]);
+	}
+}
+
+TEST_F(cell_race, cancel_and_arm)
+{
+	const __u64 bits = TWHEEL_CELL_ENDED | TWHEEL_CELL_IDLE;
+	struct twheel_event event;
+	int i, round;
+
+	ASSERT_TRUE(racers_start(toggler));
+	for (round = 0; round < 4 * ROUNDS; round++) {
+		for (i = 0; i < 2; i++) {
+			race.id[i] = add_cell(race.fd, i, round % 4 == 3 ? MSEC : HOUR, i + 1);
+			ASSERT_NE(0, race.id[i]);
+		}
+		round_begin();
+		for (i = 0; i < 2; i++)
+			end_by_call(i, round % 4);
+		round_end();
+		ASSERT_EQ(0, race.wrong);
+		for (i = 0; i < 2; i++) {
+			ASSERT_TRUE(next_event(race.fd, &event));
+			EXPECT_EQ(race.touched[event.cookie] | bits, event.cell | bits);
+		}
+	}
 	racers_end();
 }
 
@@ -193,7 +254,7 @@ static void lowerer(int me)
 		word = cell_read(&race.cells[nr]);
 		if (is_armed(word))
 			op_exchange(race.fd, id[nr], word, (word & TWHEEL_CELL_LIFE) |
-				    units(now_ns() + rand_r(&random) % (4 * MSEC)));
+				    units(now_ns() - 2 * MSEC + rand_r(&random) % (4 * MSEC)));
 		word = cell_read(&race.cells[nr]);
 		if (is_armed(word) && rand_r(&random) % 2)
 			cell_exchange(&race.cells[nr], word,
