@@ -12,7 +12,7 @@
 #include "../stats.h"
 #include "../vtime.h"
 
-#define UNIT	(1ULL << TWHEEL_CELL_SHIFT)
+#define UNIT	BIT_ULL(TWHEEL_CELL_SHIFT)
 #define SECOND	((u64)NSEC_PER_SEC)
 
 static struct twheel *wheel;
@@ -39,7 +39,7 @@ static void cell_fired(struct twheel_timer *timer)
 /* The word of a time, in life 1. Its time is a multiple of a unit. */
 static u64 word_at(u64 ns)
 {
-	return (1ULL << 42) | DIV_ROUND_UP_ULL(ns, UNIT);
+	return BIT_ULL(42) | DIV_ROUND_UP_ULL(ns, UNIT);
 }
 
 static void cell_add(struct kunit *test, u64 delay)

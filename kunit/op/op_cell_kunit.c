@@ -11,7 +11,7 @@
 #include "op_probe.h"
 
 #define SECOND	((u64)NSEC_PER_SEC)
-#define LIFE	(1ULL << 42)
+#define LIFE	BIT_ULL(42)
 #define KEY	7
 
 static atomic64_t cell;

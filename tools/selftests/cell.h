@@ -10,7 +10,7 @@
 #define UNIT	65536ULL	/* 2 to the power of TWHEEL_CELL_SHIFT */
 
 /* Unlike __u64, also aligned in 32-bit programs, whose exchanges would be slow otherwise. */
-typedef __u64 cell_t __attribute__((aligned(8)));
+typedef __u64 __attribute__((aligned(8))) cell_t;
 
 /* The unit of a time of CLOCK_MONOTONIC, rounded up. */
 static inline __u64 units(__u64 ns)

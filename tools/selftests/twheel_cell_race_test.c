@@ -151,8 +151,8 @@ TEST_F(cell_race, touch_and_expiry)
 }
 
 /*
- * Whether the kernel may have changed @from to @to: it ends an armed word, and parks or ends an idle
- * one, or leaves ENDED there.
+ * Whether the kernel may have changed @from to @to: it ends an armed word, and parks or ends an
+ * idle one, or leaves ENDED there.
  */
 static bool kernel_may(__u64 from, __u64 to)
 {
@@ -295,8 +295,8 @@ TEST_F(cell_race, lower_and_look)
 }
 
 /*
- * A program arms a cell and then checks a condition, while a thread makes this true and then signals:
- * either the program sees it, or the signal ends the operation.
+ * A program arms a cell and then checks a condition, while a thread makes this true and then
+ * signals: either the program sees it, or the signal ends the operation.
  */
 static bool condition;
 static unsigned int delay;
@@ -331,7 +331,8 @@ TEST_F(cell_race, arm_and_signal)
 		/* The signal may set ENDED of the idle cell meanwhile. */
 		do {
 			word = cell_read(&race.cells[0]);
-		} while (!cell_exchange(&race.cells[0], word, next_life(word, now_ns() + 2 * HOUR)));
+		} while (!cell_exchange(&race.cells[0], word,
+					next_life(word, now_ns() + 2 * HOUR)));
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		seen = __atomic_load_n(&condition, __ATOMIC_SEQ_CST);
 		round_end();

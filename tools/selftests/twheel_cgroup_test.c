@@ -222,6 +222,32 @@ TEST_F(cgroup, full_group_refuses_adds_and_nothing_is_killed)
 	EXPECT_EQ(10, seen->added_again);
 }
 
+/* The pages of cells are charged, and not allocated by a page fault, which could be killed. */
+static void allocate_cells(struct seen *seen)
+{
+	while (!seen->add_error) {
+		struct twheel_cells_args args = { .nr = 1 << 15 };
+
+		seen->add_error = call(twheel_open(0), TWHEEL_IOC_CELLS, &args);
+		seen->nr += !seen->add_error;
+	}
+}
+
+TEST_F(cgroup, cells_are_charged)
+{
+	int status;
+
+	ASSERT_LT(0, waitpid(run_in_group(allocate_cells, self->seen), &status, 0));
+	EXPECT_EQ(0, status);
+	if (self->seen->add_error == EOPNOTSUPP)
+		SKIP(return, "no cells on this machine");
+	EXPECT_EQ(ENOMEM, self->seen->add_error);
+	EXPECT_LE(1, self->seen->nr);
+	EXPECT_GE(strtol(LIMIT, NULL, 10) / (8 << 15), self->seen->nr);
+	EXPECT_EQ(0, waitpid(self->other, NULL, WNOHANG));
+	EXPECT_EQ(0, memory_event("oom_kill"));
+}
+
 #define USERS	200
 
 /*

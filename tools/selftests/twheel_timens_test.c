@@ -338,4 +338,19 @@ TEST_F(timens, event_is_in_the_time_of_its_reader)
 	EXPECT_GE(now_ns(), event.time);
 }
 
+/* The words of cells are in the time of the initial namespace. */
+static void ask_for_offsets(int fd, struct shared *shared)
+{
+	struct twheel_cells_args args = { 0 };
+
+	CHECK(!call(fd, TWHEEL_IOC_CELLS, &args));
+	CHECK(args.monotonic == (__s64)(offsets[CLOCK_MONOTONIC] * SEC));
+	CHECK(args.boottime == (__s64)(offsets[CLOCK_BOOTTIME] * SEC));
+}
+
+TEST_F(timens, offset_from_the_time_of_cells)
+{
+	EXPECT_INSIDE(ask_for_offsets);
+}
+
 TEST_HARNESS_MAIN

@@ -123,8 +123,8 @@ class twheel_event(ctypes.Structure):
         *fields32("reason", "flags"),
         ("error", c_int32),
         *fields32("clock"),
-        *fields64("expirations", "satisfied", "missing"),
-        ("spare", c_uint64 * 6),
+        *fields64("expirations", "satisfied", "missing", "cell"),
+        ("spare", c_uint64 * 5),
     ]
 
 
