@@ -22,6 +22,7 @@
  *	purgatory_check.c	checks whether an operation may, or must, have ended
  *	purgatory_call.c	calls that end an operation
  *	purgatory_change.c	calls that change the deadline or the keys
+ *	purgatory_cell.c	programs that change the deadline in a cell
  *	purgatory_key.c		calls that affect many operations
  *	purgatory_load.c	random calls on all of these
  *
@@ -200,6 +201,7 @@ static void complete_pending(struct torture_purgatory *p, struct torture_thread 
 	struct twheel_purgatory_stats stats;
 
 	torture_step(thread, "complete all");
+	purgatory_cancel_idle(p);
 	purgatory_complete_all(p, &thread->rng);
 	/* A reaper unlinks an expired operation first and updates the counts later. */
 	flush_wheels(p);

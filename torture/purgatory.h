@@ -206,6 +206,7 @@ struct torture_purgatory {
 
 /**
  * struct torture_op - an operation and its account
+ * @part: what precedes an operation of CLOCK_REALTIME; the end of it, one with a cell
  * @op: the operation; poisoned when it is released, like @watch
  * @p: its purgatory
  * @refs: references to the account: one until the release, one for the creator
@@ -221,6 +222,10 @@ struct torture_purgatory {
  * @orphan: its callback drops the only reference
  * @refused: its add has failed and is not tried again
  * @cancel_on_set: a change of the wall clock cancels it
+ * @has_cell: its deadline is in @cell
+ * @lowered: calls lower the deadline in @cell
+ * @hostile: random words are stored to @cell
+ * @idled: @cell may have been idle
  * @expire_called: set before twheel_op_expire() is called
  * @wheel: index of its wheel in @p
  * @slack: its slack in ns
@@ -245,6 +250,9 @@ struct torture_purgatory {
  * @next_deadline: the deadline that a re-arm in progress sets
  * @earliest: with @shared_deadline, a lower bound of its deadline
  * @latest: with @shared_deadline, an upper bound of its deadline
+ * @cell: the word of its deadline
+ * @least_word: lower bound of the life and the time of the word at its end
+ * @last_word: the word at its end
  * @last_walk: number of the last walk that visited it
  * @nr_spare_used: elements of @watch used after the add
  * @unwatched: elements of @watch returned by twheel_op_unwatch()
@@ -273,6 +281,10 @@ struct torture_op {
 	bool				orphan;
 	bool				refused;
 	bool				cancel_on_set;
+	bool				has_cell;
+	bool				lowered;
+	bool				hostile;
+	bool				idled;
 	bool				expire_called;
 	unsigned int			wheel;
 	u64				slack;
@@ -297,6 +309,9 @@ struct torture_op {
 	u64				next_deadline;
 	atomic64_t			earliest;
 	atomic64_t			latest;
+	atomic64_t			cell;
+	atomic64_t			least_word;
+	u64				last_word;
 	u32				last_walk;
 	atomic_t			nr_spare_used;
 	DECLARE_BITMAP(unwatched, MAX_WATCHES);
@@ -337,6 +352,12 @@ struct torture_caller {
 static inline bool uses_wall_clock(const struct torture_op *o)
 {
 	return o->p->clock[o->wheel] == TWHEEL_CLOCK_REALTIME;
+}
+
+/* Signals and completions skip it then. */
+static inline bool op_may_be_idle(const struct torture_op *o)
+{
+	return READ_ONCE(o->idled) || o->hostile;
 }
 
 static inline gfp_t caller_gfp(const struct torture_caller *c)
@@ -409,6 +430,13 @@ void op_rearm(struct torture_op *o, struct rnd_state *rng);
 void op_watch(struct torture_op *o, const struct torture_caller *c);
 void op_unwatch(struct torture_op *o, struct rnd_state *rng);
 void op_check_progress(struct torture_op *o);
+
+/* purgatory_cell.c */
+void op_begin_life(struct torture_op *o);
+void op_use_cell(struct torture_op *o, struct rnd_state *rng);
+void purgatory_cancel_idle(struct torture_purgatory *p);
+void op_check_word(struct torture_op *o, const struct twheel_op_result *result);
+void op_check_last_word(struct torture_op *o);
 
 /* purgatory_key.c */
 void torture_key_init(struct torture_key *key, u64 v0, u64 v1);

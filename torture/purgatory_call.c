@@ -183,7 +183,8 @@ static bool check_op_result(struct torture_op *o, const struct known *known, int
 		return false;
 	}
 	if (ret < 0) {
-		op_fail(FAIL_RESULT, o, "unexpected result of a call on an operation");
+		if (ret != -EAGAIN || !op_may_be_idle(o))
+			op_fail(FAIL_RESULT, o, "unexpected result of a call on an operation");
 		return false;
 	}
 	if (known->ended)
@@ -356,9 +357,9 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 	struct twheel_op_args args = {
 		.wheel		= o->wheel ? o->p->wheel[o->wheel] : NULL,
 		.flags		= (uses_wall_clock(o) ? TWHEEL_OP_WALL : 0) |
-				  (o->cancel_on_set ? TWHEEL_OP_CANCEL_ON_SET : 0),
+				  (o->cancel_on_set ? TWHEEL_OP_CANCEL_ON_SET : 0) |
+				  (o->has_cell ? TWHEEL_OP_CELL : 0),
 		.slack_ns	= o->slack,
-		.deadline	= o->deadline,
 		.condition	= o->condition,
 		.quorum		= o->quorum,
 		.threshold	= o->threshold,
@@ -371,6 +372,9 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 
 	if (!specs)
 		return -ENOMEM;
+	if (o->has_cell)
+		op_begin_life(o);
+	args.deadline = o->deadline;
 	args.specs = specs;
 	if (c->may_sleep && torture_below(c->rng, 2))
 		args.flags |= TWHEEL_OP_MAY_SLEEP;

@@ -75,6 +75,10 @@ void op_rearm(struct torture_op *o, struct rnd_state *rng)
 	enum twheel_rearm mode = torture_rearm(rng);
 	u64 deadline = torture_deadline(rng, o->p->wheel[o->wheel]), slack = torture_slack(rng);
 
+	if (o->has_cell) {
+		op_use_cell(o, rng);
+		return;
+	}
 	if (o->shared_deadline) {
 		rearm_shared(o, deadline, slack, mode);
 	} else if (!test_and_set_bit_lock(0, &o->rearming)) {
@@ -117,6 +121,10 @@ static void check_watch(struct torture_op *o, int ret, u32 nr)
 		if (o->condition != TWHEEL_COND_NONE &&
 		    o->nr_want + SPARE_WATCHES <= TWHEEL_MAX_KEYS)
 			op_fail(FAIL_RESULT, o, "-EINVAL from watch without a reason");
+		break;
+	case -EAGAIN:
+		if (!op_may_be_idle(o))
+			op_fail(FAIL_RESULT, o, "-EAGAIN from watch without an idle cell");
 		break;
 	case -ENOENT:
 	case -EALREADY:
@@ -186,6 +194,10 @@ void op_unwatch(struct torture_op *o, struct rnd_state *rng)
 	case -EINVAL:
 		if (o->condition == TWHEEL_COND_PREDICATE)
 			op_fail(FAIL_RESULT, o, "-EINVAL from unwatch of a predicate");
+		break;
+	case -EAGAIN:
+		if (!op_may_be_idle(o))
+			op_fail(FAIL_RESULT, o, "-EAGAIN from unwatch without an idle cell");
 		break;
 	case -ENOENT:
 	case -EALREADY:

@@ -141,7 +141,7 @@ bool op_due(struct torture_op *o)
 		return true;
 	if (READ_ONCE(o->keys_changed))
 		return false;
-	return any_key_cancelled(o) || condition_holds(o, false);
+	return any_key_cancelled(o) || (!op_may_be_idle(o) && condition_holds(o, false));
 }
 
 /* The end of an operation */
@@ -209,7 +209,7 @@ static void check_expired(struct torture_op *o, const struct twheel_op_result *r
 {
 	if (result->value || result->error)
 		op_fail(FAIL_RESULT, o, "expired with a value or an error");
-	if (uses_wall_clock(o))
+	if (uses_wall_clock(o) || o->has_cell)
 		return;
 	if (result->time < result->deadline) {
 		if (!READ_ONCE(o->expire_called))
@@ -240,6 +240,8 @@ void op_check_end(struct torture_op *o, const struct twheel_op_result *result)
 		op_fail(FAIL_RESULT, o, "ended with a wrong deadline");
 	if (result->time > now && !uses_wall_clock(o))
 		op_fail(FAIL_RESULT, o, "ended in the future");
+	if (o->has_cell)
+		op_check_word(o, result);
 	switch (result->reason) {
 	case TWHEEL_REASON_COMPLETED:
 		if (result->error)
@@ -283,6 +285,7 @@ void op_check_release(struct torture_op *o)
 		op_fail(o->added ? FAIL_LOST : FAIL_TWICE, o, "callbacks do not match its add");
 	if (!o->added)
 		return;
+	op_check_last_word(o);
 	if (expected_claims(o) >= 0 && claims != expected_claims(o))
 		op_fail(FAIL_RESULT, o, "wrong number of calls claim to have ended it");
 	if (o->reason == TWHEEL_REASON_CANCELLED && !o->error && !claims)

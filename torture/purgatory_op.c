@@ -270,13 +270,13 @@ static void init_keys(struct torture_op *o)
 	for (i = 0; i < o->nr_want; i++) {
 		o->want[i].key = o->own ? &o->own_key[i] :
 					  &o->p->key[(first + i) % TORTURE_KEYS];
-		o->want[i].need = counts ? 1 + torture_below(&o->rng, 3) : 0;
+		o->want[i].need = counts ? 1 + torture_below(&o->rng, o->has_cell ? 1 : 3) : 0;
 	}
 }
 
 static void init_deadline(struct torture_op *o, u64 deadline)
 {
-	o->shared_deadline = !torture_below(&o->rng, 4);
+	o->shared_deadline = !o->has_cell && !torture_below(&o->rng, 4);
 	o->deadline = deadline;
 	o->next_deadline = deadline;
 	atomic64_set(&o->earliest, deadline);
@@ -317,10 +317,14 @@ static struct torture_op *create(struct torture_purgatory *p, const struct tortu
 	o->threshold = condition == TWHEEL_COND_SUM ? 1 + torture_below(&o->rng, 30) : 0;
 	refcount_set(&o->refs, 2);
 	atomic_set(&o->users, 1);
-	init_keys(o);
 	o->wheel = torture_below(&o->rng, TORTURE_WHEELS);
+	o->has_cell = condition <= TWHEEL_COND_ANY && !uses_wall_clock(o) &&
+		      torture_below(&o->rng, 2);
+	o->lowered = torture_below(&o->rng, 2);
+	o->hostile = o->has_cell && !torture_below(&o->rng, 8);
+	init_keys(o);
 	o->cancel_on_set = uses_wall_clock(o) && torture_below(&o->rng, 2);
-	o->slack = torture_slack(&o->rng);
+	o->slack = o->has_cell ? 0 : torture_slack(&o->rng);
 	init_deadline(o, torture_deadline(&o->rng, p->wheel[o->wheel]));
 	twheel_op_init(&o->op, condition == TWHEEL_COND_PREDICATE ? &predicate_ops :
 								    &declared_ops);
@@ -354,6 +358,8 @@ struct torture_op *op_create_idle(struct torture_purgatory *p, const struct tort
 		return NULL;
 	o->orphan = true;
 	o->cancel_on_set = false;
+	o->has_cell = false;
+	o->hostile = false;
 	init_deadline(o, TWHEEL_NEVER);
 	return o;
 }
