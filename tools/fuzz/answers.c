@@ -40,14 +40,15 @@ static bool bad_expiry(const struct twheel_event *event, unsigned int marks)
 {
 	if (event->reason != TWHEEL_REASON_EXPIRED)
 		return !(marks & COOKIE_PERIODIC) && event->expirations;
-	if (event->error || event->deadline == TWHEEL_NEVER)
+	/* Any word may have been stored: one that is ended expires at once. */
+	if (event->error || (event->deadline == TWHEEL_NEVER && !(marks & COOKIE_CELL)))
 		return true;
 	/* Earlier events may have reported all deadlines of a periodic operation. */
 	if (!(marks & COOKIE_PERIODIC) && event->expirations != 1)
 		return true;
 	if (event->flags & TWHEEL_EVENT_MORE && !event->expirations)
 		return true;
-	return event->time < event->deadline;
+	return event->time < event->deadline && !(marks & COOKIE_CELL);
 }
 
 /*
@@ -82,7 +83,7 @@ static void confirm(struct thread *t, const struct view *view, const struct twhe
 
 static void check_event(struct thread *t, const struct view *view, const struct twheel_event *event)
 {
-	unsigned int marks = COOKIE_PERIODIC | COOKIE_REALTIME;
+	unsigned int marks = COOKIE_PERIODIC | COOKIE_REALTIME | COOKIE_CELL;
 	bool more = event->flags & TWHEEL_EVENT_MORE;
 	bool realtime = event->clock == CLOCK_REALTIME;
 	bool ours = cookie_is_ours(event->cookie);
@@ -101,6 +102,8 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 		report_event(t, event, "in the future");
 	if (ours && realtime != !!(marks & COOKIE_REALTIME))
 		report_event(t, event, "of another clock");
+	if (ours && event->cell && !(marks & COOKIE_CELL))
+		report_event(t, event, "with a cell");
 	if (ours && detached != from_detached)
 		report_event(t, event, "in the wrong queue");
 	if (!more)
@@ -234,7 +237,8 @@ static bool bad_pending(const struct thread *t, const struct trial *trial,
 	if (!pending->id || pending->condition > TWHEEL_COND_SUM ||
 	    bad_clock(pending->clock) ||
 	    pending->nr_keys > TWHEEL_MAX_KEYS ||
-	    pending->flags >> 4 || pending->reserved ||
+	    pending->flags & ~(2U * TWHEEL_PENDING_IDLE - 1) || pending->reserved ||
+	    (pending->flags & TWHEEL_PENDING_IDLE && !(pending->flags & TWHEEL_PENDING_CELL)) ||
 	    pending->queue >= TWHEEL_MAX_QUEUES ||
 	    (pending->queue && !(pending->flags & TWHEEL_PENDING_DETACHED)))
 		return true;

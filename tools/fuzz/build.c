@@ -229,8 +229,13 @@ static void build_add(struct thread *t, const struct view *view, struct trial *t
 	}
 	if (args->clock == CLOCK_REALTIME && args->flags & TWHEEL_ADD_ABSTIME && one_in(t, 3))
 		args->flags |= TWHEEL_ADD_CANCEL_ON_SET;
-	if (!args->period && one_in(t, 6))
+	if (!args->period && !args->flags && args->clock != CLOCK_REALTIME &&
+	    args->condition <= TWHEEL_COND_ANY && one_in(t, 2)) {
+		args->flags |= TWHEEL_ADD_CELL;
+		args->cell = random_below(&t->detail, NR_CELLS);
+	} else if (!args->period && one_in(t, 6)) {
 		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
+	}
 }
 
 static void build_result(struct thread *t, unsigned int n, __u64 *value, __s32 *error)
@@ -247,6 +252,21 @@ static void build_signal(struct thread *t, struct twheel_signal_args *args)
 	args->amount = draw(t, 4) ? draw(t, 8) : draw_wide(t);
 	args->value = draw_wide(t);
 	args->limit = draw(t, 3) ? 0 : random_below(&t->detail, 4);
+}
+
+/* Mostly the same life, or the next one of an idle word. */
+static void build_exchange(struct thread *t, const struct view *view,
+			   struct twheel_exchange_args *args)
+{
+	__u64 life = draw(t, 4) * (TWHEEL_CELL_TIME + 1);
+
+	args->id = some_id(t, view);
+	args->from = life | random_below(&t->detail, 1000);
+	args->to = life | random_below(&t->detail, 1000);
+	if (one_in(t, 4)) {
+		args->from |= TWHEEL_CELL_IDLE;
+		args->to += TWHEEL_CELL_TIME + 1;
+	}
 }
 
 static void build_rearm(struct thread *t, const struct view *view, struct twheel_rearm_args *args)
@@ -381,6 +401,11 @@ void build_args(struct thread *t, const struct view *view, struct trial *trial, 
 	case TWHEEL_CALL_CANCEL_KEY:
 		args->cancel_key_args.key = some_key(t);
 		return;
+	case TWHEEL_CALL_EXCHANGE:
+		return build_exchange(t, view, buf);
+	case TWHEEL_CALL_CELLS:
+		args->cells_args.nr = draw(t, 8) ? draw(t, 2) * NR_CELLS : draw_wide(t);
+		return;
 	case TWHEEL_CALL_BATCH:
 		return build_batch(t, view, trial, buf);
 	case TWHEEL_CALL_COMPLETE_ALL:
@@ -456,7 +481,8 @@ unsigned int marks_of(const struct twheel_add_args *args)
 {
 	return (args->period ? COOKIE_PERIODIC : 0) |
 	       (args->clock == CLOCK_REALTIME ? COOKIE_REALTIME : 0) |
-	       (args->flags & TWHEEL_ADD_DETACHED ? COOKIE_DETACHED : 0);
+	       (args->flags & TWHEEL_ADD_DETACHED ? COOKIE_DETACHED : 0) |
+	       (args->flags & TWHEEL_ADD_CELL ? COOKIE_CELL : 0);
 }
 
 bool is_odd(struct thread *t)

@@ -30,7 +30,7 @@ static const struct {
 	[TWHEEL_CALL_UNWATCH]		= { "unwatch", 26 },
 	[TWHEEL_CALL_SIGNAL]		= { "signal", 44 },
 	[TWHEEL_CALL_CANCEL_KEY]	= { "cancel_key", 10 },
-	[TWHEEL_CALL_EXCHANGE]		= { "exchange", 16 },
+	[TWHEEL_CALL_EXCHANGE]		= { "exchange", 10 },
 	[TWHEEL_CALL_BATCH]		= { "batch", 40 },
 	[TWHEEL_CALL_COMPLETE_ALL]	= { "complete_all", 5 },
 	[TWHEEL_CALL_DRAIN]		= { "drain", 5 },
@@ -40,7 +40,7 @@ static const struct {
 	[TWHEEL_CALL_INFO]		= { "info", 20 },
 	[TWHEEL_CALL_LIST]		= { "list", 16 },
 	[TWHEEL_CALL_QUERY]		= { "query", 12 },
-	[TWHEEL_CALL_CELLS]		= { "cells", 6 },
+	[TWHEEL_CALL_CELLS]		= { "cells", 12 },
 	[TWHEEL_CALL_CREATE]		= { "create", 14 },
 	[TWHEEL_CALL_REMOVE]		= { "remove", 8 },
 	[KIND_OPEN]			= { "open", 12 },
@@ -61,6 +61,7 @@ static const struct {
 	[KIND_LOOK]			= { "look", 4 },
 	[KIND_OPEN_CONTROL]		= { "open control", 2 },
 	[KIND_RING]			= { "ring", 14 },
+	[KIND_STORE]			= { "store", 20 },
 };
 
 const char *kind_name(unsigned int kind)

@@ -38,6 +38,7 @@
 #define NR_IDS		16	/* remembered operations per file or name */
 #define MAX_STEPS	32	/* steps of a sequence */
 #define MAX_COMMANDS	24	/* commands of a batch, unless its number is corrupted */
+#define NR_CELLS	4	/* cells in use, of the first page */
 #define CHILD_LIFE_MS	4000
 #define USER		1000	/* an unprivileged user, and another one */
 #define OTHER_USER	1001
@@ -66,6 +67,7 @@ enum kind {
 	KIND_LOOK,
 	KIND_OPEN_CONTROL,
 	KIND_RING,
+	KIND_STORE,
 	NR_KINDS
 };
 
@@ -306,6 +308,7 @@ void step_fcntl(struct thread *t);
 void step_fork(struct thread *t);
 void step_clock(struct thread *t);
 void step_misc(struct thread *t);
+void step_store(struct thread *t);
 void step_look(struct thread *t);
 
 /* ring.c */
@@ -358,7 +361,8 @@ long read_events(struct thread *t, const struct view *view, void *buffer, size_t
 		 unsigned int place, bool split);
 
 /* share.c: the memory shared by all processes. */
-enum cookie_mark { COOKIE_PERIODIC = 1, COOKIE_REALTIME = 2, COOKIE_DETACHED = 4 };
+enum cookie_mark { COOKIE_PERIODIC = 1, COOKIE_REALTIME = 2, COOKIE_DETACHED = 4,
+		   COOKIE_CELL = 8 };
 
 int share_init(void);
 void *share_alloc(size_t size);

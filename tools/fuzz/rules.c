@@ -55,6 +55,27 @@ bool bad_clock(__u32 clock)
 	return clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_REALTIME;
 }
 
+static bool bad_cell(const struct twheel_add_args *args)
+{
+	__u32 other = TWHEEL_ADD_DETACHED | TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY;
+
+	if (!(args->flags & TWHEEL_ADD_CELL))
+		return args->cell;
+	return args->flags & other || args->clock == CLOCK_REALTIME || args->slack ||
+	       args->period || args->condition > TWHEEL_COND_ANY;
+}
+
+/* The word after an exchange is armed, and has the life that follows. */
+static bool bad_exchange(const struct twheel_exchange_args *args)
+{
+	__u64 from = args->from;
+
+	if (from & TWHEEL_CELL_IDLE)
+		from = (from + TWHEEL_CELL_TIME + 1) & TWHEEL_CELL_LIFE;
+	return args->to & (TWHEEL_CELL_ENDED | TWHEEL_CELL_IDLE) ||
+	       (from ^ args->to) & ~TWHEEL_CELL_TIME;
+}
+
 static bool bad_add(const struct trial *trial, const struct twheel_add_args *args)
 {
 	if (bad_condition(args) || bad_clock(args->clock) || bad_time(args->deadline) ||
@@ -71,7 +92,7 @@ static bool bad_add(const struct trial *trial, const struct twheel_add_args *arg
 	    (args->clock != CLOCK_REALTIME || !(args->flags & TWHEEL_ADD_ABSTIME)))
 		return true;
 	if (args->queue >= TWHEEL_MAX_QUEUES ||
-	    (args->queue && !(args->flags & TWHEEL_ADD_DETACHED)))
+	    (args->queue && !(args->flags & TWHEEL_ADD_DETACHED)) || bad_cell(args))
 		return true;
 	return trial->known_file && !trial->named && args->flags & TWHEEL_ADD_DETACHED;
 }
@@ -160,6 +181,8 @@ static bool is_refused(const struct trial *trial)
 		return bad_rearm(&args->rearm_args);
 	case TWHEEL_CALL_WATCH:
 		return bad_watch(&args->watch_args);
+	case TWHEEL_CALL_EXCHANGE:
+		return bad_exchange(&args->exchange_args);
 	case TWHEEL_CALL_BATCH:
 		return bad_batch(&args->batch_args);
 	case TWHEEL_CALL_COMPLETE_ALL:
@@ -227,7 +250,8 @@ static bool needs_all(const struct trial *trial)
 /* Return: true if a restricted file needs a right for the call. */
 static bool needs_right(const struct trial *trial)
 {
-	return trial->call == TWHEEL_CALL_ADD || row_of(trial->call)->right;
+	return trial->call == TWHEEL_CALL_ADD || trial->call == TWHEEL_CALL_CELLS ||
+	       row_of(trial->call)->right;
 }
 
 /* Return: true if the call, made with mapped memory, must have been refused. */
@@ -287,6 +311,11 @@ static bool too_large(const struct trial *trial)
 /* Return: true if EINVAL depends on the operation, on the descriptor, or on limits. */
 static bool invalid_in_some_states(const struct trial *trial)
 {
+	const struct twheel_add_args *add = trial->args;
+
+	/* The file may have no cells, or the keys need several signals. */
+	if (trial->call == TWHEEL_CALL_ADD)
+		return add->flags & TWHEEL_ADD_CELL;
 	return trial->call == TWHEEL_CALL_WATCH || trial->call == TWHEEL_CALL_UNWATCH ||
 	       trial->call == TWHEEL_CALL_REARM || trial->call == TWHEEL_CALL_CREATE ||
 	       trial->call == TWHEEL_CALL_CONFIRM;

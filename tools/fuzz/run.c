@@ -69,6 +69,8 @@ static void do_step(struct thread *t)
 		return step_look(t);
 	case KIND_RING:
 		return step_ring(t);
+	case KIND_STORE:
+		return step_store(t);
 	}
 	if (t->step->kind == KIND_WILD || row_of(t->step->kind))
 		step_call(t);

@@ -125,9 +125,8 @@ void step_misc(struct thread *t)
 	struct view view = look_at(t);
 	struct stat st;
 	long got = -1;
-	void *map;
 
-	switch (draw(t, 8)) {
+	switch (draw(t, 7)) {
 	case 0:
 		got = lseek(view.fd, draw(t, 8), SEEK_SET);
 		break;
@@ -138,18 +137,12 @@ void step_misc(struct thread *t)
 		got = pread(view.fd, t->memory.out, sizeof(struct twheel_event), draw(t, 8));
 		break;
 	case 3:
-		map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, view.fd, 0);
-		if (map != MAP_FAILED)
-			munmap(map, 4096);
-		got = map == MAP_FAILED ? -1 : 0;
-		break;
-	case 4:
 		got = fsync(view.fd);
 		break;
-	case 5:
+	case 4:
 		got = ftruncate(view.fd, 0);
 		break;
-	case 6:
+	case 5:
 		if (one_in(t, 2))
 			got = splice(view.fd, NULL, t->memory.pipe[1], NULL, 4096,
 				     SPLICE_F_NONBLOCK);
@@ -162,7 +155,60 @@ void step_misc(struct thread *t)
 	}
 	count_step(t->step->kind, got >= 0);
 	if (got >= 0 && view.fd >= 0 && same_file(&view))
-		failed(t, "a write, mmap, seek or splice of the device succeeded");
+		failed(t, "a write, seek or splice of the device succeeded");
+}
+
+/* Most words are those of a program that raises; some are rubbish. */
+static __u64 some_word(struct thread *t, __u64 word)
+{
+	__u64 more = random_below(&t->detail, 100);	/* units of 65.5 us */
+
+	switch (draw(t, 8)) {
+	case 0:
+		return draw_wide(t);
+	case 1:
+		return word ^ 1ULL << random_below(&t->detail, 64);
+	case 2:
+	case 3:
+		return word | TWHEEL_CELL_IDLE;
+	case 4:
+		return (word + TWHEEL_CELL_TIME + 1 + more) &
+		       (TWHEEL_CELL_LIFE | TWHEEL_CELL_TIME);
+	default:
+		return word + more;
+	}
+}
+
+/* Change words of a file as programs do, while its calls and the kernel use them. */
+void step_store(struct thread *t)
+{
+	struct view view = look_at(t);
+	struct twheel_cells_args nr = { .nr = NR_CELLS };
+	unsigned int n;
+	__u64 *cells;
+
+	ioctl(view.fd, TWHEEL_IOC_CELLS, &nr);
+	cells = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, view.fd, 0);
+	count_step(t->step->kind, cells != MAP_FAILED);
+	if (cells == MAP_FAILED)
+		return;
+	for (n = 1 + draw(t, 64); n; n--) {
+		__u64 *cell = &cells[random_below(&t->detail, NR_CELLS)];
+		__u64 word = __atomic_load_n(cell, __ATOMIC_RELAXED);
+		__u64 next = some_word(t, word);
+		struct twheel_exchange_args args = {
+			.id = some_id(t, &view), .from = word,
+			.to = (next & ~TWHEEL_CELL_IDLE) - random_below(&t->detail, 4),
+		};
+
+		if (one_in(t, 3))
+			count_step(TWHEEL_CALL_EXCHANGE,
+				   !ioctl(view.fd, TWHEEL_IOC_EXCHANGE, &args));
+		else
+			__atomic_compare_exchange_n(cell, &word, next, false, __ATOMIC_SEQ_CST,
+						    __ATOMIC_RELAXED);
+	}
+	munmap(cells, 4096);
 }
 
 static void read_path(struct thread *t, const char *path)

@@ -508,6 +508,11 @@ void *user_mmap(void *at, size_t size, int prot, int flags, int fd, off_t pos)
 	return at;
 }
 
+int user_munmap(void *at, size_t size)
+{
+	return user_unmap(at) ? 0 : user_mprotect(at, size, PROT_NONE);
+}
+
 int user_mprotect(void *at, size_t size, int prot)
 {
 	if (!is_memory(at))

@@ -34,6 +34,7 @@ ssize_t user_pread(int fd, void *buf, size_t size, off_t pos);
 ssize_t user_pwrite(int fd, const void *buf, size_t size, off_t pos);
 int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms);
 void *user_mmap(void *at, size_t size, int prot, int flags, int fd, off_t pos);
+int user_munmap(void *at, size_t size);
 int user_mprotect(void *at, size_t size, int prot);
 int user_madvise(void *at, size_t size, int advice);
 int user_clock_gettime(clockid_t clock, struct timespec *now);
@@ -52,6 +53,7 @@ int user_clock_settime(clockid_t clock, const struct timespec *to);
 #define pwrite		user_pwrite
 #define poll(...)	user_poll(__VA_ARGS__)
 #define mmap		user_mmap
+#define munmap		user_munmap
 #define mprotect	user_mprotect
 #define madvise		user_madvise
 #define clock_gettime	user_clock_gettime
