@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #define NODE		"/dev/twheel"
 #define MAX_FILES	1024
 #define PIPE_SIZE	1048576	/* 16384 events */
+#define MAX_CELLS	1048576
 #define DAY		86400000000000ULL
 
 #define MAX_SHARED_PENDING	1048576
@@ -38,6 +40,7 @@ static unsigned long wakes;
 static int (*real_open)(const char *path, int flags, ...);
 static int (*real_ioctl)(int fd, unsigned long request, ...);
 static int (*real_close)(int fd);
+static void *(*real_mmap)(void *at, size_t size, int prot, int flags, int fd, off_t offset);
 
 /* Waits for the next deadline or fake_wake(). The caller holds the lock. */
 static void wait_for_expiry(void)
@@ -106,6 +109,7 @@ __attribute__((constructor)) static void fake_init(void)
 	real_open = dlsym(RTLD_NEXT, "open");
 	real_ioctl = dlsym(RTLD_NEXT, "ioctl");
 	real_close = dlsym(RTLD_NEXT, "close");
+	real_mmap = dlsym(RTLD_NEXT, "mmap");
 }
 
 void fake_send(const struct fake_op *op, const struct twheel_event *event)
@@ -146,6 +150,7 @@ static int new_file(struct fake_purgatory *purgatory, int flags)
 	file->purgatory = purgatory;
 	file->mode = mode;
 	file->other_end = ends[!own];
+	file->cells_fd = -1;
 	files[ends[own]] = file;
 	if (purgatory)
 		purgatory->counts.files++;
@@ -166,6 +171,30 @@ static void drain(struct fake_file *file, unsigned int *cancelled)
 		     fake_end_all(file->purgatory, file, TWHEEL_REASON_CANCELLED, 0, 0);
 	file->drained = true;
 	close_other_end(file);
+}
+
+static int call_cells(struct fake_file *file, struct twheel_cells_args *args)
+{
+	const uint32_t page = sysconf(_SC_PAGESIZE) / sizeof(*file->cells);
+	uint32_t nr = (args->nr + page - 1) / page * page;
+	size_t size = nr * sizeof(*file->cells);
+
+	if (file->cells ? nr > file->nr_cells : args->nr > MAX_CELLS) {
+		errno = file->cells ? EBUSY : ENOSPC;
+		return -1;
+	}
+	if (nr && !file->cells) {
+		file->cells_fd = memfd_create("cells", MFD_CLOEXEC);
+		if (file->cells_fd < 0 || ftruncate(file->cells_fd, size))
+			abort();
+		file->cells = real_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+					file->cells_fd, 0);
+		file->nr_cells = nr;
+	}
+	args->nr = file->nr_cells;
+	args->monotonic = 0;
+	args->boottime = 0;
+	return 0;
 }
 
 /* The queue has one descriptor at a time. */
@@ -311,6 +340,8 @@ static int call_file(struct fake_file *file, unsigned int call, void *args)
 		return 0;
 	case TWHEEL_CALL_EVENTS:
 		return open_events(file, args);
+	case TWHEEL_CALL_CELLS:
+		return call_cells(file, args);
 	case TWHEEL_CALL_CONFIRM:
 		return 0;
 	case TWHEEL_CALL_RESTRICT:
@@ -358,6 +389,27 @@ int ioctl(int fd, unsigned long request, ...)
 	}
 	pthread_mutex_unlock(&fake_lock);
 	return status;
+}
+
+/* The cells of a file, which a child of fork() has to map itself. */
+void *mmap(void *at, size_t size, int prot, int flags, int fd, off_t offset)
+{
+	struct fake_file *file = NULL;
+	void *cells;
+
+	/* A constructor of another library may need memory first. */
+	if (!real_mmap)
+		real_mmap = dlsym(RTLD_NEXT, "mmap");
+	if (fd >= 0) {
+		pthread_mutex_lock(&fake_lock);
+		file = file_of(fd);
+		fd = file ? file->cells_fd : fd;
+		pthread_mutex_unlock(&fake_lock);
+	}
+	cells = real_mmap(at, size, prot, flags, fd, offset);
+	if (file && cells != MAP_FAILED)
+		madvise(cells, size, MADV_DONTFORK);
+	return cells;
 }
 
 static int open_node(const char *name, int flags)
@@ -483,6 +535,10 @@ int close(int fd)
 			file->purgatory->counts.files--;
 		}
 		close_other_end(file);
+		if (file->cells) {
+			munmap(file->cells, file->nr_cells * sizeof(*file->cells));
+			real_close(file->cells_fd);
+		}
 		files[fd] = NULL;
 		free(file);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A fake of the device for one process, for tests of the bindings and of twheelctl on machines
- * without the module. Preloaded, it replaces open(), ioctl() and close() for the nodes of twheel:
+ * without the module. Preloaded, it replaces open(), ioctl(), mmap() and close() for the nodes of twheel:
  *
  *	LD_PRELOAD=libtwheel_fake.so PROGRAM
  *
@@ -11,10 +11,13 @@
  * It keeps purgatories and operations in memory. A file is a pipe: its events are written
  * to it, so that read() and poll() need no replacement. A thread expires operations.
  *
- * It differs from the module: files cannot be shared by dup(), fork() or sockets, there are
- * no quotas of users, the periods of an unread event are separate events, and unconfirmed events do
- * not come back. Each test of
- * a binding therefore also runs on the real device.
+ * The cells of a file are memory that mmap() maps, with the replacement of mmap(). The thread looks at
+ * a word when its deadline of the last look comes.
+ *
+ * It differs from the module: files cannot be shared by dup(), fork() or sockets, a mapping does not
+ * keep the operations of a closed file, there are no quotas of users, the periods of an unread event
+ * are separate events, and unconfirmed events do not come back. Each test of a binding therefore also
+ * runs on the real device.
  */
 #ifndef TWHEEL_TESTS_FAKE_H
 #define TWHEEL_TESTS_FAKE_H
@@ -36,6 +39,8 @@ struct fake_op {
 	struct fake_file *file;
 	struct fake_purgatory *purgatory;
 	struct twheel_add_args args;	/* the deadline is absolute */
+	uint64_t *cell;			/* of the file; NULL without one, and when it has ended */
+	uint64_t word;			/* with which the cell ended */
 	uint64_t sum;
 	unsigned int nr;
 	struct fake_watch watches[TWHEEL_MAX_KEYS];
@@ -49,6 +54,9 @@ struct fake_file {
 	struct fake_purgatory *purgatory;	/* NULL for the control node */
 	unsigned int mode;			/* 1 to read, 2 to write, as in twheel_calls */
 	int other_end;
+	int cells_fd;
+	uint32_t nr_cells;
+	uint64_t *cells;
 	bool drained;
 	uint32_t taken;				/* TWHEEL_RIGHT_* that it has lost */
 };
@@ -66,7 +74,7 @@ int fake_call(struct fake_file *file, unsigned int call, void *args);
 void fake_expire(void);
 uint64_t fake_next_expiry(void);
 struct fake_op *fake_find(const struct fake_purgatory *purgatory, uint64_t id);
-void fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error);
+bool fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error);
 unsigned int fake_pending(const struct fake_file *file);
 void fake_forget(const struct fake_file *file);
 unsigned int fake_end_all(const struct fake_purgatory *purgatory, const struct fake_file *file,

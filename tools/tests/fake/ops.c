@@ -29,6 +29,45 @@ static uint64_t deadline_at(uint32_t clock, uint64_t deadline, bool absolute)
 	return deadline > INT64_MAX ? TWHEEL_NEVER : deadline;
 }
 
+static uint64_t cell_deadline(uint64_t word)
+{
+	return word & TWHEEL_CELL_IDLE || (word & TWHEEL_CELL_TIME) == TWHEEL_CELL_TIME ?
+	       TWHEEL_NEVER : (word & TWHEEL_CELL_TIME) << TWHEEL_CELL_SHIFT;
+}
+
+static bool exchange(struct fake_op *op, uint64_t *word, uint64_t to)
+{
+	return __atomic_compare_exchange_n(op->cell, word, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static uint64_t read_cell(const struct fake_op *op)
+{
+	return op->cell ? __atomic_load_n(op->cell, __ATOMIC_SEQ_CST) : 0;
+}
+
+static uint64_t deadline_of(const struct fake_op *op)
+{
+	return op->cell ? cell_deadline(read_cell(op)) : op->args.deadline;
+}
+
+/* End the life of a cell, and an idle cell only if the operation is cancelled. */
+static bool claim(struct fake_op *op, bool idle)
+{
+	uint64_t word = read_cell(op);
+
+	do {
+		if (word & TWHEEL_CELL_IDLE && !idle)
+			return false;
+	} while (op->cell && !exchange(op, &word, (word & ~TWHEEL_CELL_IDLE) | TWHEEL_CELL_ENDED));
+	if (op->cell) {
+		op->word = word & ~TWHEEL_CELL_ENDED;
+		op->args.deadline = cell_deadline(word);
+	}
+	op->cell = NULL;
+	return true;
+}
+
 static bool bad_time(uint64_t ns)
 {
 	return ns > INT64_MAX && ns != TWHEEL_NEVER;
@@ -122,20 +161,25 @@ static void send_event(const struct fake_op *op, uint32_t reason, uint64_t value
 		.expirations = reason == TWHEEL_REASON_EXPIRED,
 		.satisfied = more ? 0 : satisfied(op),
 		.missing = more ? 0 : missing(op),
+		.cell = op->word,
 	};
 
 	fake_send(op, &event);
 }
 
-void fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error)
+/* Return: false if the cell of the operation is idle, and it is not cancelled. */
+bool fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error)
 {
 	struct twheel_query_args *counts = &op->purgatory->counts;
 
+	if (!claim(op, reason == TWHEEL_REASON_CANCELLED))
+		return false;
 	remove_op(op);
 	*(reason == TWHEEL_REASON_COMPLETED ? &counts->completed :
 	  reason == TWHEEL_REASON_EXPIRED ? &counts->expired : &counts->cancelled) += 1;
 	send_event(op, reason, value, error, false);
 	free(op);
+	return true;
 }
 
 /* Removes the operations of a closed file. */
@@ -164,8 +208,7 @@ unsigned int fake_end_all(const struct fake_purgatory *purgatory, const struct f
 		next = op->next;
 		if (op->purgatory != purgatory || (file && op->file != file))
 			continue;
-		fake_end(op, reason, value, error);
-		nr++;
+		nr += fake_end(op, reason, value, error);
 	}
 	return nr;
 }
@@ -183,7 +226,17 @@ unsigned int fake_pending(const struct fake_file *file)
 static void expire(struct fake_op *op)
 {
 	struct twheel_add_args *args = &op->args;
+	uint64_t word = read_cell(op);
 
+	/* A program may have moved it meanwhile. */
+	if (op->cell) {
+		if (cell_deadline(word) > now(args->clock) ||
+		    !exchange(op, &word, word | TWHEEL_CELL_ENDED))
+			return;
+		op->word = word & ~TWHEEL_CELL_ENDED;
+		args->deadline = cell_deadline(word);
+		op->cell = NULL;
+	}
 	if (!args->period || args->runs == 1) {
 		fake_end(op, TWHEEL_REASON_EXPIRED, 0, 0);
 		return;
@@ -194,13 +247,24 @@ static void expire(struct fake_op *op)
 	args->deadline += args->period;
 }
 
+/* The kernel does this at the deadline, and the fake at the next one of any operation after it. */
+static void park(struct fake_op *op)
+{
+	uint64_t word = read_cell(op);
+
+	if (word & TWHEEL_CELL_IDLE &&
+	    (word & TWHEEL_CELL_TIME) << TWHEEL_CELL_SHIFT <= now(op->args.clock))
+		exchange(op, &word, word | TWHEEL_CELL_TIME);
+}
+
 void fake_expire(void)
 {
 	struct fake_op *op, *next;
 
 	for (op = fake_ops; op; op = next) {
 		next = op->next;
-		if (op->args.deadline <= now(op->args.clock))
+		park(op);
+		if (deadline_of(op) <= now(op->args.clock))
 			expire(op);
 	}
 }
@@ -208,14 +272,17 @@ void fake_expire(void)
 /* Time until the next deadline in ns; TWHEEL_NEVER without one. */
 uint64_t fake_next_expiry(void)
 {
-	uint64_t first = TWHEEL_NEVER, time;
+	uint64_t first = TWHEEL_NEVER, time, deadline;
 	const struct fake_op *op;
 
 	for (op = fake_ops; op; op = op->next) {
-		if (op->args.deadline == TWHEEL_NEVER)
+		/* Also that of an idle cell, which is parked then. */
+		deadline = op->cell ? cell_deadline(read_cell(op) & ~TWHEEL_CELL_IDLE) :
+				      op->args.deadline;
+		if (deadline == TWHEEL_NEVER)
 			continue;
 		time = now(op->args.clock);
-		time = op->args.deadline > time ? op->args.deadline - time : 0;
+		time = deadline > time ? deadline - time : 0;
 		if (time < first)
 			first = time;
 	}
@@ -244,7 +311,7 @@ static int put_watches(struct fake_op *op, uint64_t keys, unsigned int nr)
 		if (j == i && watch_of(op, &specs[i].key))
 			continue;
 		if (j < i || op->nr == TWHEEL_MAX_KEYS || specs[i].need > TWHEEL_MAX_NEED ||
-		    (op->args.condition == TWHEEL_COND_SUM && specs[i].need > 1)) {
+		    ((op->args.condition == TWHEEL_COND_SUM || op->cell) && specs[i].need > 1)) {
 			op->nr = old;
 			errno = EINVAL;
 			return -1;
@@ -272,6 +339,27 @@ static bool valid(const struct fake_op *op)
 	       !(args->flags & TWHEEL_ADD_DETACHED && !op->purgatory->counts.name[0]);
 }
 
+static bool valid_cell(const struct fake_file *file, const struct twheel_add_args *args)
+{
+	if (!(args->flags & TWHEEL_ADD_CELL))
+		return !args->cell;
+	return args->cell < file->nr_cells && args->clock != CLOCK_REALTIME && !args->slack &&
+	       !args->period && args->condition <= TWHEEL_COND_ANY &&
+	       !(args->flags & ~(TWHEEL_ADD_CELL | TWHEEL_ADD_ABSTIME));
+}
+
+/* Begin a life. */
+static void begin(struct fake_op *op)
+{
+	const uint64_t unit = 1ULL << TWHEEL_CELL_SHIFT, deadline = op->args.deadline;
+	uint64_t life = (read_cell(op) + TWHEEL_CELL_TIME + 1) & TWHEEL_CELL_LIFE;
+	uint64_t time = deadline / unit + (deadline % unit != 0);
+
+	if (time > TWHEEL_CELL_TIME)
+		time = TWHEEL_CELL_TIME;
+	__atomic_store_n(op->cell, life | time, __ATOMIC_SEQ_CST);
+}
+
 static int call_add(struct fake_file *file, struct twheel_add_args *args)
 {
 	struct fake_purgatory *purgatory = file->purgatory;
@@ -280,10 +368,12 @@ static int call_add(struct fake_file *file, struct twheel_add_args *args)
 	op->purgatory = purgatory;
 	op->file = args->flags & TWHEEL_ADD_DETACHED ? purgatory->detached : file;
 	op->args = *args;
+	if (args->flags & TWHEEL_ADD_CELL && valid_cell(file, args))
+		op->cell = &file->cells[args->cell];
 	if (!(file->mode & 1) && !(args->flags & TWHEEL_ADD_DETACHED))
 		errno = EBADF;
 	else if (args->nr_keys > TWHEEL_MAX_KEYS || put_watches(op, args->keys, args->nr_keys) ||
-		 !valid(op))
+		 !valid(op) || !valid_cell(file, args))
 		errno = EINVAL;
 	else if (file->drained)
 		errno = ESHUTDOWN;
@@ -298,6 +388,8 @@ add:
 	op->args.id = ++last_id;
 	op->args.deadline = deadline_at(args->clock, args->deadline,
 					args->flags & TWHEEL_ADD_ABSTIME);
+	if (op->cell)
+		begin(op);
 	while (*last)
 		last = &(*last)->next;
 	*last = op;
@@ -314,11 +406,11 @@ static int call_rearm(struct fake_op *op, struct twheel_rearm_args *args)
 					args->flags & TWHEEL_REARM_ABSTIME);
 	uint32_t mode = args->flags & ~TWHEEL_REARM_ABSTIME;
 
-	if (op->args.period || mode > TWHEEL_REARM_IF_LATER || bad_time(args->deadline) ||
+	if (op->args.period || op->cell || mode > TWHEEL_REARM_IF_LATER || bad_time(args->deadline) ||
 	    bad_time(args->slack) ||
 	    /* TWHEEL_ADD_ABSTIME and TWHEEL_REARM_ABSTIME are the same bit. */
 	    (op->args.clock == CLOCK_REALTIME && (op->args.flags ^ args->flags) & 1)) {
-		errno = op->args.period ? EOPNOTSUPP : EINVAL;
+		errno = op->args.period || op->cell ? EOPNOTSUPP : EINVAL;
 		return -1;
 	}
 	args->moved = mode == TWHEEL_REARM_IF_EARLIER ? deadline < op->args.deadline :
@@ -353,7 +445,7 @@ static int call_signal(const struct fake_file *file, struct twheel_signal_args *
 		struct fake_watch *watch = watch_of(op, &args->key);
 
 		next = op->next;
-		if (op->purgatory != file->purgatory || !watch)
+		if (op->purgatory != file->purgatory || !watch || read_cell(op) & TWHEEL_CELL_IDLE)
 			continue;
 		if (args->limit && args->completed == args->limit)
 			break;
@@ -361,8 +453,7 @@ static int call_signal(const struct fake_file *file, struct twheel_signal_args *
 		watch->left -= watch->left != 0;
 		if (missing(op))
 			continue;
-		fake_end(op, TWHEEL_REASON_COMPLETED, args->value, 0);
-		args->completed++;
+		args->completed += fake_end(op, TWHEEL_REASON_COMPLETED, args->value, 0);
 	}
 	return 0;
 }
@@ -391,9 +482,9 @@ static void describe(const struct fake_op *op, const struct fake_file *file,
 	memset(pending, 0, sizeof(*pending));
 	pending->id = op->args.id;
 	pending->cookie = op->args.cookie;
-	pending->deadline = op->args.deadline;
-	pending->remaining = op->args.deadline == TWHEEL_NEVER ? TWHEEL_NEVER :
-			     op->args.deadline > time ? op->args.deadline - time : 0;
+	pending->deadline = deadline_of(op);
+	pending->remaining = pending->deadline == TWHEEL_NEVER ? TWHEEL_NEVER :
+			     pending->deadline > time ? pending->deadline - time : 0;
 	pending->missing = missing(op);
 	pending->period = op->args.period;
 	pending->runs = op->args.runs;
@@ -407,6 +498,10 @@ static void describe(const struct fake_op *op, const struct fake_file *file,
 		pending->flags |= TWHEEL_PENDING_CANCEL_ON_SET;
 	if (op->args.flags & TWHEEL_ADD_FIXED_DELAY)
 		pending->flags |= TWHEEL_PENDING_FIXED_DELAY;
+	if (op->cell)
+		pending->flags |= TWHEEL_PENDING_CELL;
+	if (read_cell(op) & TWHEEL_CELL_IDLE)
+		pending->flags |= TWHEEL_PENDING_IDLE;
 	pending->queue = op->args.queue;
 	for (i = 0; i < op->nr && i < TWHEEL_PENDING_KEYS; i++)
 		pending->keys[i] = op->watches[i].key;
@@ -445,6 +540,24 @@ static int call_list(const struct fake_file *file, struct twheel_list_args *args
 	return 0;
 }
 
+static int call_exchange(struct fake_op *op, const struct fake_file *file,
+			 const struct twheel_exchange_args *args)
+{
+	uint64_t from = args->from, life = from & ~TWHEEL_CELL_TIME;
+
+	if (from & TWHEEL_CELL_IDLE)
+		life = (from + TWHEEL_CELL_TIME + 1) & TWHEEL_CELL_LIFE;
+	if (args->to >> 62 || life != (args->to & ~TWHEEL_CELL_TIME))
+		errno = EINVAL;
+	else if (!op->cell || op->file != file)
+		errno = EOPNOTSUPP;
+	else if (!exchange(op, &from, args->to))
+		errno = EAGAIN;
+	else
+		return fake_wake(), 0;
+	return -1;
+}
+
 /* The calls on an operation, whose id is the first field; in unwatch it follows the key. */
 static int call_op(struct fake_file *file, unsigned int call, void *args)
 {
@@ -461,8 +574,12 @@ static int call_op(struct fake_file *file, unsigned int call, void *args)
 		fake_end(op, TWHEEL_REASON_CANCELLED, 0, 0);
 		return 0;
 	case TWHEEL_CALL_COMPLETE:
-		fake_end(op, TWHEEL_REASON_COMPLETED, complete->value, complete->error);
-		return 0;
+		if (fake_end(op, TWHEEL_REASON_COMPLETED, complete->value, complete->error))
+			return 0;
+		errno = EAGAIN;
+		return -1;
+	case TWHEEL_CALL_EXCHANGE:
+		return call_exchange(op, file, args);
 	case TWHEEL_CALL_REARM:
 		return call_rearm(op, args);
 	case TWHEEL_CALL_WATCH:
@@ -491,12 +608,8 @@ int fake_call(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_WATCH:
 	case TWHEEL_CALL_UNWATCH:
 	case TWHEEL_CALL_INFO:
-		return call_op(file, call, args);
-	case TWHEEL_CALL_CELLS:
 	case TWHEEL_CALL_EXCHANGE:
-		/* As on a machine without atomic accesses of 64 bits. */
-		errno = EOPNOTSUPP;
-		return -1;
+		return call_op(file, call, args);
 	default:
 		errno = EINVAL;
 		return -1;
