@@ -295,7 +295,7 @@ static inline void twheel_cell_release(struct twheel_cell_pool *pool, int cell)
  * twheel_cell_event() - find the life that an event ends
  * @map: the cells
  * @event: each event of the descriptor
- * @cookie: set to that of the cell
+ * @cookie: set to that of the cell, or 0
  *
  * Return: its handle; or 0 for other operations, and if the cell was idle or released.
  */
@@ -304,6 +304,7 @@ static inline uint64_t twheel_cell_event(struct twheel_cell_map *map,
 {
 	uint32_t cell = (uint32_t)event->cookie, first;
 
+	*cookie = 0;
 	if (!event->cell || event->cookie >= map->nr)
 		return 0;
 	*cookie = map->slots[cell].cookie;

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cells by the functions of libtwheel: threads and processes that use them while the kernel looks at
+ * the words. This program has the library's source, as there is no library of 32 bits.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include "pass.h"
+#include <twheel_cells.h>
+#include "../lib/twheel.c"
+#include "../lib/batch.c"
+#include "../lib/cells.c"
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME	0x80
+#endif
+
+#define NR	64
+
+/* A life, and its deadline after the last touch that succeeded. One thread touches a cell. */
+struct life {
+	uint64_t handle;
+	uint64_t touched;
+};
+
+static struct twheel_cell_map map;
+static struct twheel_cell_pool pool;
+static struct life lives[NR];
+static bool stop;
+
+FIXTURE(libcell) {
+	int fd;
+};
+
+FIXTURE_SETUP(libcell)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	if (twheel_cell_map_init(&map, self->fd, NR)) {
+		ASSERT_EQ(EOPNOTSUPP, errno);
+		SKIP(return, "no cells on this machine");
+	}
+	twheel_cell_pool_init(&pool, &map, CLOCK_MONOTONIC);
+	stop = false;
+}
+
+FIXTURE_TEARDOWN(libcell)
+{
+	close(self->fd);
+	twheel_cell_map_free(&map);
+}
+
+static uint64_t take(int fd, struct twheel_event *event, uint64_t *cookie)
+{
+	return next_event(fd, event) ? twheel_cell_event(&map, event, cookie) : 0;
+}
+
+static bool is_parked(uint64_t handle)
+{
+	uint64_t word = __atomic_load_n(__twheel_cell_at(&pool, handle), __ATOMIC_ACQUIRE);
+
+	return (word & TWHEEL_CELL_TIME) == TWHEEL_CELL_TIME;
+}
+
+static bool stopped(void)
+{
+	return __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t handle_of(const struct life *life)
+{
+	return __atomic_load_n(&life->handle, __ATOMIC_ACQUIRE);
+}
+
+/* Touch each second cell, by about the time in which it expires. */
+static void *toucher(void *me)
+{
+	unsigned int random = now_ns(), nr;
+	uint64_t handle, deadline;
+
+	while (!stopped()) {
+		nr = rand_r(&random) % (NR / 2) * 2 + (long)me;
+		handle = handle_of(&lives[nr]);
+		deadline = now_ns() + rand_r(&random) % (2 * MSEC);
+		if (!twheel_cell_touch(&pool, handle, deadline))
+			__atomic_store_n(&lives[nr].touched, (handle & TWHEEL_CELL_LIFE) |
+					 twheel_cell_time(&pool, deadline), __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Each life ends once, and none before its last touch. */
+TEST_F(libcell, threads_touch_while_cells_expire)
+{
+	struct twheel_event event;
+	pthread_t threads[2];
+	uint64_t touched, cookie, handle;
+	int i, left = rounds(5000);
+	long nr;
+
+	for (i = 0; i < NR; i++) {
+		ASSERT_EQ(i, twheel_cell_acquire(&pool, i));
+		lives[i].handle = twheel_cell_arm(&pool, i, now_ns() + 2 * MSEC);
+		ASSERT_NE(0, lives[i].handle);
+	}
+	for (nr = 0; nr < 2; nr++)
+		ASSERT_EQ(0, pthread_create(&threads[nr], NULL, toucher, (void *)nr));
+	for (; left; left--) {
+		handle = take(self->fd, &event, &cookie);
+		ASSERT_NE(0, handle);
+		ASSERT_LT(cookie, NR);
+		EXPECT_EQ(lives[cookie].handle, handle);
+		EXPECT_LE(event.deadline, event.time);
+		touched = __atomic_load_n(&lives[cookie].touched, __ATOMIC_ACQUIRE);
+		if (!((touched ^ event.cell) & TWHEEL_CELL_LIFE))
+			EXPECT_LE(touched, event.cell);
+		handle = twheel_cell_arm(&pool, cookie, now_ns() + left % 3 * MSEC);
+		ASSERT_NE(0, handle);
+		__atomic_store_n(&lives[cookie].handle, handle, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	for (nr = 0; nr < 2; nr++)
+		pthread_join(threads[nr], NULL);
+	for (i = 0; i < NR; i++)
+		EXPECT_NE(0, take(self->fd, &event, &cookie));
+	EXPECT_NO_EVENT(self->fd);
+}
+
+static bool failed;
+
+/* Acquire, arm and release cells, often too late. */
+static void *user(void *mine)
+{
+	struct twheel_cell_pool *from = mine;
+	unsigned int random = now_ns(), i;
+	uint64_t handle, end;
+	int cell;
+
+	while (!stopped()) {
+		cell = twheel_cell_acquire(from, 1);
+		/* All cells wait for their events. */
+		if (cell < 0)
+			continue;
+		for (i = rand_r(&random) % 3; i; i--) {
+			end = now_ns() + rand_r(&random) % MSEC;
+			handle = twheel_cell_arm(from, cell, end - rand_r(&random) % MSEC);
+			/* The event of the previous life is on its way. */
+			if (!handle && errno == EBUSY)
+				break;
+			if (!handle)
+				__atomic_store_n(&failed, true, __ATOMIC_RELEASE);
+			while (now_ns() < end)
+				;
+			if (rand_r(&random) % 2 && twheel_cell_cancel(from, handle))
+				break;
+		}
+		twheel_cell_release(from, cell);
+	}
+	return NULL;
+}
+
+static bool waits_for_event(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < map.used; i++)
+		if (map.slots[i].state & TWHEEL_CELL_RELEASED)
+			return true;
+	return false;
+}
+
+/* No cell is lost, and none is in two lists. */
+TEST_F(libcell, threads_release_while_cells_expire)
+{
+	struct twheel_cell_pool pools[2];
+	struct twheel_event event;
+	pthread_t threads[2];
+	uint64_t cookie;
+	unsigned int nr;
+	int i, cell;
+
+	failed = false;
+	for (i = 0; i < 2; i++) {
+		twheel_cell_pool_init(&pools[i], &map, CLOCK_MONOTONIC);
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, user, &pools[i]));
+	}
+	for (i = rounds(5000); i; i--) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		twheel_cell_event(&map, &event, &cookie);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_FALSE(failed);
+	while (waits_for_event()) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(0, twheel_cell_event(&map, &event, &cookie));
+	}
+	EXPECT_NO_EVENT(self->fd);
+	for (nr = 0; nr < map.nr; nr++) {
+		cell = twheel_cell_acquire(&pools[0], 2);
+		if (cell < 0)
+			cell = twheel_cell_acquire(&pools[1], 2);
+		ASSERT_LE(0, cell);
+		/* An operation of a cell that was acquired twice would be armed. */
+		ASSERT_NE(0, twheel_cell_arm(&pool, cell, now_ns() + HOUR));
+	}
+	EXPECT_EQ(-1, twheel_cell_acquire(&pools[0], 2));
+	EXPECT_EQ(map.nr, query(self->fd).own);
+}
+
+/* Move each deadline by a unit, as fast as possible. */
+static void *creeper(void *unused)
+{
+	uint64_t left;
+	int i;
+
+	while (!stopped())
+		for (i = 0; i < NR; i++) {
+			left = twheel_cell_remaining(&pool, lives[i].handle, 0);
+			twheel_cell_touch(&pool, lives[i].handle,
+					  left + (1 << TWHEEL_CELL_SHIFT));
+		}
+	return unused;
+}
+
+/* The call finds another word, and is made again. */
+TEST_F(libcell, deadlines_are_lowered_while_a_thread_touches)
+{
+	uint64_t handles[NR], cookie;
+	struct twheel_event event;
+	pthread_t thread;
+	int i, round;
+
+	for (i = 0; i < NR; i++)
+		ASSERT_EQ(i, twheel_cell_acquire(&pool, i));
+	for (round = 0; round < rounds(20); round++) {
+		stop = false;
+		for (i = 0; i < NR; i++) {
+			lives[i].handle = twheel_cell_arm(&pool, i, now_ns() + HOUR);
+			ASSERT_NE(0, lives[i].handle);
+			handles[i] = lives[i].handle;
+		}
+		ASSERT_EQ(0, pthread_create(&thread, NULL, creeper, NULL));
+		EXPECT_EQ(0, twheel_cell_move_all(&pool, handles, NR, now_ns() + SEC));
+		EXPECT_EQ(0, twheel_cell_move_all(&pool, handles, NR, now_ns() - SEC));
+		for (i = 0; i < NR; i++)
+			EXPECT_EQ(0, twheel_cell_move(&pool, handles[i], now_ns() - SEC) &&
+				  errno != ENOENT);
+		__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+		pthread_join(thread, NULL);
+		for (i = 0; i < NR; i++) {
+			ASSERT_NE(0, take(self->fd, &event, &cookie));
+			EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
+		}
+	}
+}
+
+TEST_F(libcell, parked_cell_is_armed)
+{
+	struct twheel_event event;
+	uint64_t handle, cookie;
+	int cell = twheel_cell_acquire(&pool, 5), i;
+
+	handle = twheel_cell_arm(&pool, cell, now_ns() + 10 * MSEC);
+	for (i = 0; i < 3; i++) {
+		if (twheel_cell_cancel(&pool, handle))
+			SKIP(return, "this machine is too slow");
+		ASSERT_TRUE(wait_for(is_parked(handle)));
+		EXPECT_NO_EVENT(self->fd);
+		handle = twheel_cell_arm(&pool, cell, now_ns() + 10 * MSEC);
+		ASSERT_NE(0, handle);
+	}
+	EXPECT_EQ(handle, take(self->fd, &event, &cookie));
+	EXPECT_EQ(5, cookie);
+	EXPECT_LE(event.deadline, event.time);
+}
+
+static int wait_for_child(pid_t child)
+{
+	int status = -1;
+
+	return waitpid(child, &status, 0) == child ? status : -1;
+}
+
+/* The other process maps the cells of the descriptor anew, and gets the handle as a number. */
+TEST_F(libcell, handle_and_descriptor_are_passed)
+{
+	int pair[2], cell = twheel_cell_acquire(&pool, 5);
+	struct twheel_cell_map theirs;
+	struct twheel_event event;
+	uint64_t handle, cookie;
+	pid_t child;
+
+	if (!make_pair(pair))
+		SKIP(return, "no sockets");
+	child = fork();
+	if (!child) {
+		close(self->fd);
+		if (read(pair[1], &handle, sizeof(handle)) != sizeof(handle) ||
+		    twheel_cell_map_init(&theirs, receive_fd(pair[1]), NR))
+			_exit(1);
+		pool.map = &theirs;
+		if (twheel_cell_touch(&pool, handle, now_ns() + 2 * HOUR) ||
+		    twheel_cell_remaining(&pool, handle, now_ns()) <= HOUR)
+			_exit(2);
+		_exit(twheel_cell_cancel(&pool, handle) ? 3 : 0);
+	}
+	handle = twheel_cell_arm(&pool, cell, now_ns() + HOUR);
+	ASSERT_EQ((ssize_t)sizeof(handle), write(pair[0], &handle, sizeof(handle)));
+	ASSERT_EQ(0, send_fd(pair[0], self->fd));
+	EXPECT_EQ(0, wait_for_child(child));
+	EXPECT_EQ(-1, twheel_cell_touch(&pool, handle, now_ns() + 3 * HOUR));
+	handle = twheel_cell_arm(&pool, cell, now_ns());
+	EXPECT_EQ(handle, take(self->fd, &event, &cookie));
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* A child of fork() may also lower deadlines. Killed, it leaves the cells to the others. */
+TEST_F(libcell, killed_child_leaves_the_cells_to_others)
+{
+	struct twheel_event event;
+	uint64_t cookie;
+	int i, ready[2];
+	pid_t child;
+	char byte = 0;
+
+	for (i = 0; i < NR; i++) {
+		twheel_cell_acquire(&pool, i);
+		lives[i].handle = twheel_cell_arm(&pool, i, now_ns() + HOUR);
+		ASSERT_NE(0, lives[i].handle);
+	}
+	ASSERT_EQ(0, pipe(ready));
+	child = fork();
+	if (!child) {
+		byte = twheel_cell_remap(&map) ||
+		       twheel_cell_move(&pool, lives[0].handle, now_ns()) ||
+		       twheel_cell_cancel(&pool, lives[1].handle);
+		/* Let the first one expire. */
+		lives[0].handle = lives[1].handle;
+		if (write(ready[1], &byte, 1) == 1)
+			creeper(NULL);
+		_exit(1);
+	}
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	EXPECT_EQ(0, byte);
+	EXPECT_EQ(lives[0].handle, take(self->fd, &event, &cookie));
+	kill(child, SIGKILL);
+	EXPECT_EQ(SIGKILL, wait_for_child(child));
+	for (i = 2; i < NR; i++)
+		EXPECT_EQ(0, twheel_cell_touch(&pool, lives[i].handle, now_ns() + 2 * HOUR));
+	EXPECT_EQ(-1, twheel_cell_touch(&pool, lives[1].handle, now_ns()));
+	EXPECT_NE(0, twheel_cell_arm(&pool, 1, now_ns() + 2 * HOUR));
+	for (i = 2; i < NR; i++)
+		EXPECT_EQ(0, twheel_cell_move(&pool, lives[i].handle, now_ns()));
+	for (i = 2; i < NR; i++)
+		EXPECT_NE(0, take(self->fd, &event, &cookie));
+	EXPECT_NO_EVENT(self->fd);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* Without a mapping the last words stand, and the descriptor can be mapped again. */
+TEST_F(libcell, cells_are_unmapped_before_the_close)
+{
+	uint64_t deadline = now_ns() + 20 * MSEC;
+	struct twheel_event event;
+
+	ASSERT_NE(0, twheel_cell_arm(&pool, twheel_cell_acquire(&pool, 5), deadline));
+	twheel_cell_map_free(&map);
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
+	EXPECT_LE(deadline, event.deadline);
+	ASSERT_EQ(0, twheel_cell_map_init(&map, self->fd, 1));
+	EXPECT_LE(NR, map.nr);
+	ASSERT_NE(0, twheel_cell_arm(&pool, twheel_cell_acquire(&pool, 5), now_ns()));
+	EXPECT_TRUE(next_event(self->fd, &event));
+}
+
+/* In a child: the clock is an hour ahead. Return: the line of the failed check. */
+static int use_cells_in_namespace(int fd, clockid_t clock)
+{
+	struct twheel_event event;
+	uint64_t handle, cookie, now;
+
+	twheel_cell_pool_init(&pool, &map, clock);
+	if (twheel_cell_map_init(&map, fd, NR) || map.offset[0] != (int64_t)HOUR)
+		return __LINE__;
+	now = time_by(clock);
+	handle = twheel_cell_arm(&pool, twheel_cell_acquire(&pool, 5), now + HOUR);
+	if (!handle || twheel_cell_remaining(&pool, handle, now) - HOUR > MSEC)
+		return __LINE__;
+	if (twheel_cell_touch(&pool, handle, now + 2 * HOUR) ||
+	    twheel_cell_remaining(&pool, handle, now) - 2 * HOUR > MSEC)
+		return __LINE__;
+	if (twheel_cell_move(&pool, handle, now + 20 * MSEC) ||
+	    take(fd, &event, &cookie) != handle || event.time < now + 20 * MSEC)
+		return __LINE__;
+	return 0;
+}
+
+TEST_F(libcell, deadlines_are_in_the_time_namespace)
+{
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
+	int fd, i, status;
+	FILE *file;
+	pid_t child;
+
+	if (unshare(CLONE_NEWTIME))
+		SKIP(return, "no time namespaces");
+	file = fopen("/proc/self/timens_offsets", "w");
+	ASSERT_NE(NULL, file);
+	fprintf(file, "monotonic 3600 0\nboottime 3600 0\n");
+	ASSERT_EQ(0, fclose(file));
+	for (i = 0; i < 2; i++) {
+		child = fork();
+		if (!child) {
+			fd = twheel_open(O_NONBLOCK);
+			_exit(use_cells_in_namespace(fd, clocks[i]) % 250);
+		}
+		status = wait_for_child(child);
+		EXPECT_EQ(0, status)
+			TH_LOG("clock %d: line %d modulo 250", clocks[i], WEXITSTATUS(status));
+	}
+}
+
+TEST_HARNESS_MAIN
