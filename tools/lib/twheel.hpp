@@ -26,6 +26,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -35,7 +36,7 @@
 
 #include <unistd.h>
 
-#include <twheel.h>
+#include <twheel_cells.h>
 
 namespace twheel {
 
@@ -984,6 +985,157 @@ private:
 
 	std::unique_ptr<::twheel_batch, free_batch> batch_;
 	std::unique_ptr<results> results_;
+};
+
+/**
+ * class cells - owner of the mapped cells of a purgatory: timeouts and heartbeats without calls
+ *
+ * See twheel_cell_arm(3). The purgatory must stay open as long as they are used; it may be moved.
+ */
+class cells {
+public:
+	cells(const purgatory &purgatory, std::uint32_t nr) : map_()
+	{
+		detail::check(twheel_cell_map_init(&map_, purgatory.fd(), nr),
+			      "twheel_cell_map_init");
+	}
+
+	cells(const cells &) = delete;
+	cells &operator=(const cells &) = delete;
+
+	~cells()
+	{
+		twheel_cell_map_free(&map_);
+	}
+
+	/*
+	 * Return: the cookie of the cell that was armed when its operation ended, if it is still
+	 * acquired. Pass each event of the purgatory.
+	 */
+	std::optional<std::uint64_t> ended(const event &end) noexcept
+	{
+		std::uint64_t cookie;
+
+		return twheel_cell_event(&map_, &end, &cookie) ? std::optional(cookie) : std::nullopt;
+	}
+
+private:
+	friend class cell_pool;
+
+	::twheel_cell_map map_;
+};
+
+/**
+ * class cell_pool - cells with one timeout, on CLOCK_MONOTONIC
+ *
+ * Its cells are acquired and released by one thread at a time. They and the pool must be destroyed
+ * before the cells of the purgatory.
+ */
+class cell_pool {
+public:
+	explicit cell_pool(cells &cells) : pool_()
+	{
+		twheel_cell_pool_init(&pool_, &cells.map_, CLOCK_MONOTONIC);
+	}
+
+	cell_pool(const cell_pool &) = delete;
+	cell_pool &operator=(const cell_pool &) = delete;
+
+private:
+	friend class cell;
+
+	::twheel_cell_pool pool_;
+};
+
+/**
+ * class cell - owner of an acquired cell, and the handle of its latest life
+ *
+ * touch(), move(), cancel() and remaining() may run in several threads at once. They return false, or
+ * zero, if the life has ended or was cancelled.
+ */
+class cell {
+public:
+	using time_point = std::chrono::steady_clock::time_point;
+	using duration = std::chrono::nanoseconds;
+
+	cell(cell_pool &pool, std::uint64_t cookie)
+		: pool_(&pool.pool_),
+		  number_(detail::check(twheel_cell_acquire(pool_, cookie), "twheel_cell_acquire"))
+	{
+	}
+
+	cell(cell &&other) noexcept
+		: pool_(std::exchange(other.pool_, nullptr)), number_(other.number_),
+		  handle_(other.handle_)
+	{
+	}
+
+	cell &operator=(cell &&other) noexcept
+	{
+		if (this != &other) {
+			release();
+			pool_ = std::exchange(other.pool_, nullptr);
+			number_ = other.number_;
+			handle_ = other.handle_;
+		}
+		return *this;
+	}
+
+	~cell()
+	{
+		release();
+	}
+
+	/* Gives the cell back to the pool. Its event is not reported any more. */
+	void release() noexcept
+	{
+		if (pool_)
+			twheel_cell_release(std::exchange(pool_, nullptr), number_);
+	}
+
+	void arm(time_point deadline)
+	{
+		const std::uint64_t handle = twheel_cell_arm(pool_, number_, ns(deadline));
+
+		if (!handle)
+			detail::fail("twheel_cell_arm");
+		handle_ = handle;
+	}
+
+	bool touch(time_point deadline) const noexcept
+	{
+		return handle_ && !twheel_cell_touch(pool_, handle_, ns(deadline));
+	}
+
+	/* Also to an earlier deadline, by a call. */
+	bool move(time_point deadline) const
+	{
+		return handle_ && detail::was_pending(twheel_cell_move(pool_, handle_, ns(deadline)),
+						      "twheel_cell_move", handle_);
+	}
+
+	bool cancel() const noexcept
+	{
+		return handle_ && !twheel_cell_cancel(pool_, handle_);
+	}
+
+	duration remaining(time_point now) const noexcept
+	{
+		const std::uint64_t left = handle_ ? twheel_cell_remaining(pool_, handle_, ns(now)) : 0;
+
+		return left == TWHEEL_NEVER ? duration::max() :
+					      duration(static_cast<duration::rep>(left));
+	}
+
+private:
+	static std::uint64_t ns(time_point time) noexcept
+	{
+		return detail::ns(time.time_since_epoch());
+	}
+
+	::twheel_cell_pool *pool_;
+	int number_;
+	std::uint64_t handle_ = 0;
 };
 
 } // namespace twheel

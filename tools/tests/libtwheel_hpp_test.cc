@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -67,6 +68,7 @@ constexpr bool moves_only = std::is_nothrow_move_constructible_v<Type> &&
 static_assert(moves_only<purgatory>);
 static_assert(moves_only<twheel::queue>);
 static_assert(moves_only<twheel::batch>);
+static_assert(moves_only<twheel::cell>);
 static_assert(std::is_nothrow_destructible_v<reader>);
 static_assert(std::is_nothrow_move_constructible_v<operation>);
 
@@ -562,6 +564,54 @@ void a_restricted_file_cannot_signal()
 	CHECK(error_of([&] { p.signal(key(1)); }) == std::errc::operation_not_permitted);
 }
 
+std::optional<std::uint64_t> next_cell(const purgatory &purgatory, twheel::cells &cells)
+{
+	twheel::event event;
+
+	CHECK(purgatory.read(&event, 1) == 1);
+	return cells.ended(event);
+}
+
+void cells_are_armed_touched_and_released()
+{
+	using clock = std::chrono::steady_clock;
+	purgatory purgatory;
+	std::optional<twheel::cells> cells;
+
+	try {
+		cells.emplace(purgatory, 10);
+	} catch (const std::system_error &error) {
+		CHECK(error.code().value() == EOPNOTSUPP);
+		return;
+	}
+	twheel::cell_pool pool(*cells);
+	twheel::cell idle(pool, 7), other(pool, 8);
+	const auto now = clock::now();
+
+	CHECK(!idle.touch(now + 1h) && !idle.cancel() && idle.remaining(now) == 0ns);
+	idle.arm(now + 1h);
+	CHECK(error_of([&] { idle.arm(now); }).value() == EBUSY);
+	CHECK(idle.touch(now + 2h));
+	CHECK(idle.remaining(now) >= 2h && idle.remaining(now) < 2h + 1ms);
+	CHECK(idle.cancel() && !idle.cancel() && !idle.move(now));
+	idle.arm(now + 2h);
+	CHECK(idle.move(now + 20ms));
+	CHECK(next_cell(purgatory, *cells) == 7);
+	CHECK(clock::now() >= now + 20ms);
+	CHECK(!idle.touch(now + 1h));
+	idle.arm(clock::time_point::max());
+	CHECK(idle.remaining(now) == twheel::cell::duration::max());
+	/* A released cell is not reported. */
+	other.arm(now);
+	purgatory.cancel(purgatory.add(operation()));
+	twheel::cell moved(std::move(other));
+	idle = std::move(moved);
+	{
+		twheel::cell last(std::move(idle));
+	}
+	CHECK(!next_cell(purgatory, *cells) && !next_cell(purgatory, *cells));
+}
+
 const struct {
 	void (*run)();
 	const char *name;
@@ -592,6 +642,7 @@ const struct {
 	{an_unusable_batch_keeps_its_commands, "an unusable batch keeps its commands"},
 	{a_named_purgatory_has_a_detached_queue, "a named purgatory has a detached queue"},
 	{a_file_can_be_opened_for_writing_only, "a file can be opened for writing only"},
+	{cells_are_armed_touched_and_released, "cells are armed, touched and released"},
 	{a_restricted_file_cannot_signal, "a restricted file cannot signal"},
 };
 
