@@ -11,6 +11,8 @@
  *	quorum		signal two of the three keys of a random wait, which completes it, and add
  *			another wait with keys of its own
  *	any		likewise, but the first signal completes the wait
+ *	heartbeat_given	as sessions, but the time is that of the last round of the event loop
+ *	timeout_given	cancel a random timeout, add another; of 30 s, and with such a time
  *
  * PENDING items are pending all the time. The figures of each job:
  *
@@ -22,6 +24,7 @@
  *	wakeups		context switches per second while nothing is due
  *	idle_cpu	CPU time per second meanwhile
  *	system_call	a system call that does nothing, if the kernel does the work
+ *	clock		reading the clock, otherwise
  *
  * The measurement fails if an item ends twice, never, not for its reason, or early by more than
  * EARLY_NS. A contender without keys gets a hash table for them here.
@@ -47,8 +50,9 @@
 /* The kernel's memory is counted in free pages, some of which it keeps for itself. */
 #define LEAST_IN_KERNEL	100000
 
-/* Steps between two rounds of the event loop. */
+/* Steps between two rounds of the event loop, which cost less than 1 ns if the time is given. */
 #define ROUND		1024
+#define ROUND_GIVEN	65536
 
 /* A watch of a key: the entry of the hash table for contenders without keys. */
 struct watch {
@@ -74,7 +78,7 @@ static unsigned int need, nr_late, pending;
 static uint64_t table_mask, next_key, completions;
 static int64_t *late;
 static const char *job;
-static bool heartbeats;
+static bool heartbeats, given;
 
 /* The time at which the deadlines of a call were computed, for contenders that want delays. */
 uint64_t peer_now;
@@ -223,12 +227,13 @@ static void add_some(const uint32_t *numbers, unsigned int nr)
 {
 	uint64_t keys[LARGE_BATCH];
 
-	peer_now = now_ns();
+	if (!given)
+		peer_now = now_ns();
 	for (unsigned int i = 0; i < nr; i++) {
 		struct op *op = &session.ops[numbers[i]];
 
 		op->state = OP_PENDING;
-		op->deadline = heartbeats ? peer_now + SESSION_NS : mixed_deadline(peer_now);
+		op->deadline = heartbeats || given ? peer_now + SESSION_NS : mixed_deadline(peer_now);
 		if (!need)
 			continue;
 		waits[numbers[i]] = (struct wait){ next_key, need };
@@ -255,7 +260,8 @@ static void fill(void)
 
 static void move(const uint32_t *numbers, unsigned int nr)
 {
-	peer_now = now_ns();
+	if (!given)
+		peer_now = now_ns();
 	for (unsigned int i = 0; i < nr; i++)
 		session.ops[numbers[i]].deadline = peer_now + SESSION_NS;
 	check(peer.rearm(&session, numbers, nr), "rearm");
@@ -304,7 +310,8 @@ static void step(unsigned int nr)
 
 static uint64_t steps(unsigned int operations)
 {
-	unsigned int done = 0, left = ROUND;
+	const unsigned int round = given ? ROUND_GIVEN : ROUND;
+	unsigned int done = 0, left = round;
 
 	while (done < operations) {
 		step(peer_batch);
@@ -312,7 +319,8 @@ static uint64_t steps(unsigned int operations)
 		left -= peer_batch;
 		if (!left) {
 			check(peer.take(&session, 0), "take");
-			left = ROUND;
+			peer_now = now_ns();
+			left = round;
 		}
 	}
 	return done;
@@ -390,6 +398,15 @@ static void measure_system_calls(void)
 	report("system_call", "ns", (now_ns() - start) / 1e3);
 }
 
+static void measure_clock(void)
+{
+	uint64_t start = now_ns();
+
+	for (unsigned int i = 0; i < 1000000; i++)
+		now_ns();
+	report("clock", "ns", (now_ns() - start) / 1e6);
+}
+
 /* In memory that counts as used from now on. */
 static void *zeroed(size_t nr, size_t size)
 {
@@ -414,7 +431,8 @@ int main(int argc, char **argv)
 	pending = atoi(argv[2]);
 	operations = atoi(argv[3]);
 	seconds = atof(argv[4]);
-	heartbeats = !strcmp(job, "sessions");
+	given = strstr(job, "_given");
+	heartbeats = !strcmp(job, "sessions") || !strcmp(job, "heartbeat_given");
 	need = !strcmp(job, "quorum") ? 2 : !strcmp(job, "any");
 	nr_late = seconds * 1000;
 	session = (struct session){ .contender = &peer, .nr = pending + 2 * nr_late };
@@ -424,6 +442,7 @@ int main(int argc, char **argv)
 	check(peer.open(&session), "open");
 
 	start = memory_used();
+	peer_now = now_ns();
 	if (need && !peer_watch) {
 		for (table_mask = 1; table_mask < KEYS * pending; table_mask *= 2)
 			;
@@ -443,6 +462,8 @@ int main(int argc, char **argv)
 	idle(seconds);
 	if (peer_in_kernel)
 		measure_system_calls();
+	else
+		measure_clock();
 	peer.close(&session);
 	puts("end suite=peers");
 	return 0;

@@ -276,8 +276,11 @@ static inline void twheel_cell_release(struct twheel_cell_pool *pool, int cell)
 {
 	struct twheel_cell_slot *slot = &pool->map->slots[cell];
 	twheel_cell_t *at = &pool->map->cells[cell];
-	uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	uint64_t word;
 
+	/* Otherwise the exchange of the next arming would wait for the line. */
+	__builtin_prefetch(slot, 1);
+	word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 	while (word && !(word & (TWHEEL_CELL_ENDED | TWHEEL_CELL_IDLE)))
 		if (__twheel_cell_cas(at, &word, word | TWHEEL_CELL_IDLE))
 			word = TWHEEL_CELL_IDLE;
