@@ -239,7 +239,7 @@ TEST("an add has the shortest structure")
 		{ .keys = (uintptr_t)&spec, .nr_keys = 1, .condition = TWHEEL_COND_QUORUM,
 		  .quorum = 1 },
 		{ .threshold = 1 }, { .slack = 1 }, { .period = 1 }, { .runs = 1 }, { .queue = 1 },
-		{ .reserved = 1 },
+		{ .cell = 1 },
 	};
 	struct twheel_batch *batch = batch_of(100, 0);
 	unsigned int i;
