@@ -15,7 +15,7 @@
 #include "tap.h"
 
 #define COUNTS	"pending=1 added=20 rearmed=3 cancelled=4 fired=15 rejected=5 cascaded=6 " \
-		"wakeups=7 slow=8 latest_ticks=9 late_ns=1500000000"
+		"looks=10 wakeups=7 slow=8 latest_ticks=9 late_ns=1500000000"
 #define ZEROS	"0,0,0,0,0,0,0,0,0,0"
 #define LATE	"late=4," ZEROS "," ZEROS ",0,0,2,0,1"
 #define MAX	"18446744073709551615"
@@ -50,7 +50,7 @@ TEST("a line of fdinfo has the counts of a wheel and a printable name")
 	CHECK(!strcmp(wheel.clock, "monotonic") && !strcmp(wheel.name, "users"));
 	CHECK(wheel.counts[WHEEL_PENDING] == 1 && wheel.counts[WHEEL_ADDED] == 20);
 	CHECK(wheel.counts[WHEEL_FIRED] == 15 && wheel.counts[WHEEL_SLOW] == 8);
-	CHECK(wheel.counts[WHEEL_LATE_NS] == 1500000000);
+	CHECK(wheel.counts[WHEEL_LATE_NS] == 1500000000 && wheel.counts[WHEEL_LOOKS] == 10);
 	CHECK(wheel.late[0] == 4 && wheel.late[23] == 2 && wheel.late[25] == 1);
 	CHECK(parse_wheel("twheel-wheel:\tadded_more=1 " COUNTS " new=text " LATE
 			  " clock=boottime name=a b added=7 name=c", &wheel));

@@ -88,8 +88,12 @@ static const struct cause {
 	},
 	{
 		"rearm", EOPNOTSUPP, OUTCOME_FAILED,
-		"the operation is periodic",
-		"Cancel it and add another.",
+		"the operation is periodic, or has its deadline in a cell",
+		"Cancel it and add another; only its program moves a deadline in a cell.",
+	},
+	{
+		"complete", EAGAIN, OUTCOME_FAILED,
+		"the cell of the operation is idle", "'twheelctl cancel' ends it.",
 	},
 	{
 		"rearm", EINVAL, OUTCOME_FAILED,

@@ -68,11 +68,14 @@ static void print_info(const struct twheel_pending *p, const struct twheel_watch
 	if (p->flags & TWHEEL_PENDING_DETACHED)
 		printf(", detached, queue %u", p->queue);
 	putchar('\n');
-	if (p->remaining > INT64_MAX)
+	if (p->flags & TWHEEL_PENDING_IDLE)
+		puts("deadline    none while its cell is idle");
+	else if (p->remaining > INT64_MAX)
 		puts("deadline    never");
 	else
-		printf("deadline    in %s (%s%s)\n", format_time(remaining, p->remaining),
+		printf("deadline    in %s (%s%s%s)\n", format_time(remaining, p->remaining),
 		       clock_name(p->clock),
+		       p->flags & TWHEEL_PENDING_CELL ? ", in a cell" : "",
 		       p->flags & TWHEEL_PENDING_CANCEL_ON_SET ? ", cancelled if that is set" : "");
 	print_period(p);
 	print_condition(p);

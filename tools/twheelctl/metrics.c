@@ -102,6 +102,7 @@ static const struct family wheel_families[] = {
 	{ "twheel_wheel_fired", "counter", "Callbacks called.", WHEEL(FIRED), NULL },
 	{ "twheel_wheel_rejected", "counter", "Adds that failed because of a limit.",
 	  WHEEL(REJECTED), NULL },
+	{ "twheel_wheel_looks", "counter", "Looks at cells.", WHEEL(LOOKS), NULL },
 	{ "twheel_wheel_wakeups", "counter", "Wake-ups of reapers.", WHEEL(WAKEUPS), NULL },
 	{ "twheel_wheel_slow", "counter", "Callbacks that took long.", WHEEL(SLOW), NULL },
 	{ }

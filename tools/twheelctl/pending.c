@@ -33,7 +33,7 @@ json_t *json_pending(const struct twheel_pending *pending)
 {
 	json_t *object;
 
-	object = json_pack("{s:s, s:o, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:b}",
+	object = json_pack("{s:s,s:o,s:b,s:b,s:o,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:b,s:b,s:b,s:b}",
 			   "type", "operation",
 			   "id", json_digits(pending->id),
 			   "own", pending->flags & TWHEEL_PENDING_OWN,
@@ -47,7 +47,9 @@ json_t *json_pending(const struct twheel_pending *pending)
 			   "period", json_digits(pending->period),
 			   "runs", json_digits(pending->runs),
 			   "cancel_on_set", pending->flags & TWHEEL_PENDING_CANCEL_ON_SET,
-			   "fixed_delay", pending->flags & TWHEEL_PENDING_FIXED_DELAY);
+			   "fixed_delay", pending->flags & TWHEEL_PENDING_FIXED_DELAY,
+			   "cell", pending->flags & TWHEEL_PENDING_CELL,
+			   "idle", pending->flags & TWHEEL_PENDING_IDLE);
 	json_object_set_new(object, "queue", json_number(pending->queue));
 	json_object_set_new(object, "nr_keys", json_integer(pending->nr_keys));
 	return object;
@@ -79,10 +81,11 @@ void print_pending_head(void)
 void print_pending(const struct twheel_pending *pending)
 {
 	char remaining[TIME_TEXT_SIZE] = "never", key[TWHEEL_KEY_FORMAT_SIZE];
+	bool idle = pending->flags & TWHEEL_PENDING_IDLE;
 
 	if (pending->remaining <= INT64_MAX)
 		format_time(remaining, pending->remaining);
-	printf("%-12llu  %-14s  %-9s  ", pending->id, remaining,
+	printf("%-12llu  %-14s  %-9s  ", pending->id, idle ? "idle" : remaining,
 	       condition_name(pending->condition));
 	if (pending->condition == TWHEEL_COND_NONE)
 		printf("%7s  -", "-");

@@ -24,6 +24,7 @@ static const char *const wheel_counts[NR_WHEEL_COUNTS] = {
 	[WHEEL_ADDED] = "added",
 	[WHEEL_FIRED] = "fired",
 	[WHEEL_REJECTED] = "rejected",
+	[WHEEL_LOOKS] = "looks",
 	[WHEEL_WAKEUPS] = "wakeups",
 	[WHEEL_SLOW] = "slow",
 	[WHEEL_LATE_NS] = "late_ns",
