@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Contenders in Python; see jobs.c for the jobs. asyncio: its call_later, and a dict for the keys.
-twheel_python: the package of the device in batches of 64 calls. It reports only the time; the rest
-is that of the device.
+twheel_python: the package of the device in batches of 64 calls. twheel_python_cells: its cells, with
+the time read once for 64 of them, and a pool for each of ten timeouts; they do not count signals. Both
+report only the time; the rest is that of the device.
 
     jobs.py CONTENDER JOB PENDING OPERATIONS SECONDS
 """
@@ -199,22 +200,51 @@ class Waits:
                 self.add(numbers)
 
 
-def run_twheel():
+class Lives:
+    """The lives of cells."""
+
+    def __init__(self, cells):
+        self.pools = [cells.pool(timeout) for timeout in
+                      ([SESSION] if JOB == "sessions" else range(60, 601, 60))]
+        self.lives = [self.pools[i % len(self.pools)].arm(i) for i in range(PENDING)]
+
+    def steps(self, number):
+        for _ in range(number // BATCH):
+            now = time.monotonic_ns()
+            if JOB == "sessions":
+                for life in random.choices(self.lives, k=BATCH):
+                    if not life.touch(now):
+                        fail("a session has ended")
+                continue
+            for i in random.choices(range(PENDING), k=BATCH):
+                if not self.lives[i].cancel():
+                    fail("an item did not end")
+                self.lives[i] = self.pools[i % len(self.pools)].arm(i, now)
+
+
+def measure(items):
     """The elapsed time, since the kernel does the work."""
+    items.steps(OPERATIONS // 4)
+    start = time.monotonic()
+    items.steps(OPERATIONS)
+    report("cpu", "ns", (time.monotonic() - start) * 1e9 / (OPERATIONS // BATCH * BATCH))
+
+
+def run_twheel():
     import twheel  # the other contender runs without it
 
     with twheel.Purgatory(nonblock=True) as purgatory, twheel.Batch(purgatory, BATCH) as batch:
+        if CONTENDER == "twheel_python_cells":
+            measure(Lives(purgatory.cells(PENDING)))
+            return
         waits = Waits(purgatory, batch)
         for i in range(0, PENDING, BATCH):
             waits.add(range(i, min(i + BATCH, PENDING)))
-        waits.steps(OPERATIONS // 4)
-        start = time.monotonic()
-        waits.steps(OPERATIONS)
-        report("cpu", "ns", (time.monotonic() - start) * 1e9 / (OPERATIONS // BATCH * BATCH))
+        measure(waits)
 
 
 if CONTENDER == "asyncio":
     asyncio.run(run_asyncio())
-else:
+elif not NEED or CONTENDER == "twheel_python":
     run_twheel()
 print("end suite=peers")

@@ -35,6 +35,8 @@ EVENT_AGAIN = 1 << 1
 EVENTS_CONFIRM = 1 << 0
 PENDING_OWN = 1 << 0
 PENDING_DETACHED = 1 << 1
+PENDING_CELL = 1 << 4
+PENDING_IDLE = 1 << 5
 
 
 Fields = list[tuple[str, Any]]

@@ -13,11 +13,14 @@ import struct
 import warnings
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, NoReturn, ParamSpec, Self, TypeVar
 
 from . import _lib
 from ._key import Key, KeyLike, Watch, WatchLike, s32, specs, text_of, u32, u64
 from ._lib import check, lib
+
+if TYPE_CHECKING:
+    from ._cells import Cells
 
 LIST_CHUNK = 256
 
@@ -95,7 +98,8 @@ class Event(NamedTuple):
     satisfied has a bit for each satisfied key: bit 0 is the first key of the add, and so on, see
     Watch.bit. missing is the number of keys, or the amount, by which the condition was missed. keys
     are those of the add if the operation was added by an AsyncPurgatory, which keeps them; None
-    for other operations. again is set if the event was delivered before, and not confirmed.
+    for other operations. again is set if the event was delivered before, and not confirmed. cell is
+    the last word of the cell of the operation, if it has one, see Cells.
     """
 
     id: int
@@ -112,6 +116,7 @@ class Event(NamedTuple):
     missing: int = 0
     again: bool = False
     keys: tuple[WatchLike, ...] | None = None
+    cell: int = 0
 
     def satisfied_keys(self, keys: Iterable[WatchLike] | None = None) -> list[KeyLike]:
         """
@@ -139,7 +144,10 @@ class Event(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A pending operation. Times are in ns; a listing has up to three of the keys."""
+    """
+    A pending operation. Times are in ns; a listing has up to three of the keys. With cell, its deadline
+    is in a cell; while this is idle, it has none.
+    """
 
     id: int
     cookie: int
@@ -152,6 +160,8 @@ class Pending(NamedTuple):
     clock: Clock
     own: bool
     detached: bool
+    cell: bool
+    idle: bool
     queue: int
     nr_keys: int
     keys: tuple[Watch, ...]
@@ -340,8 +350,22 @@ def pending_of(raw: _lib.twheel_pending, keys: Iterable[Watch]) -> Pending:
         clock=Clock(raw.clock),
         own=bool(raw.flags & _lib.PENDING_OWN),
         detached=bool(raw.flags & _lib.PENDING_DETACHED),
+        cell=bool(raw.flags & _lib.PENDING_CELL),
+        idle=bool(raw.flags & _lib.PENDING_IDLE),
         keys=tuple(keys),
     )
+
+
+# The open cells. A child of fork() has no mapping of them: an access would kill it.
+open_cells: "weakref.WeakSet[Cells]" = weakref.WeakSet()
+
+
+def close_cells_of_child() -> None:
+    for cells in open_cells:
+        cells.close()
+
+
+os.register_at_fork(after_in_child=close_cells_of_child)
 
 
 class EventQueue:
@@ -449,6 +473,8 @@ class Purgatory(EventQueue):
     Times are in seconds from now, or in ns of the clock for the parameter deadline.
     """
 
+    _cells: "Cells | None" = None
+
     def __init__(
         self, name: str | None = None, *, nonblock: bool = False, write_only: bool = False
     ) -> None:
@@ -552,6 +578,27 @@ class Purgatory(EventQueue):
         args = _lib.twheel_query_args()
         check(lib.twheel_query(self._fd, ctypes.byref(args)), self)
         return tuple_of(State, args, name=args.name.decode())
+
+    def detach(self) -> int:
+        """Return the descriptor, which the caller has to close. Its cells are closed."""
+        if self._cells is not None:
+            self._cells.close()
+        return super().detach()
+
+    def cells(self, number: int) -> "Cells":
+        """
+        Allocate and map a number of cells, once, for timeouts and heartbeats that need no system
+        call. They are closed with the purgatory, and in the child of a fork(). Raises OSError with
+        EOPNOTSUPP on a machine without cells, and ImportError if the package was built without its
+        extension.
+        """
+        from . import Cells
+
+        if self._cells is not None:
+            raise ValueError(f"{self} has cells already")
+        self._cells = Cells(self._fd, u32(number, "number"))
+        open_cells.add(self._cells)
+        return self._cells
 
     def add(
         self,
