@@ -135,10 +135,6 @@ rig-broken: ## check that the rig detects deliberately broken variants
 bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=, ONLY=)
 	@scripts/bench
 
-bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM (ROUNDS=)
-	@scripts/install-packages check
-	@scripts/bench-broker
-
 bench-bridge: ## compare twheel-bridge with a subscriber of NATS, in a VM (ROUNDS=, SIGNALS=, SERVERS=)
 	@scripts/install-packages check
 	@scripts/bench-bridge
@@ -178,4 +174,4 @@ help: ## list the targets
 	@sed -n 's/^#: /\n/p; s/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
 .PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb dist series
-.PHONY: demo vm shell check bench bench-broker bench-bridge exact-update profile torture fuzz rig rig-broken clean help
+.PHONY: demo vm shell check bench bench-bridge exact-update profile torture fuzz rig rig-broken clean help

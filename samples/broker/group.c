@@ -59,13 +59,12 @@ static bool store_text(int *len, char *bytes, size_t size, struct text text)
 struct member {
 	struct group *group;	/* NULL: free */
 	struct STORED(48) id;
-	struct STORED(GROUP_NAME_SIZE) instance;	/* of a static member */
 	int session_ms;
 	int rebalance_ms;
 	struct wait session;	/* alarm */
 	int generation;		/* the last one that it has joined; 0 for a new member */
 	uint64_t due;		/* end of the time for its JoinGroup or SyncGroup, or 0 */
-	uint64_t named;		/* ticket of its ID, which a restart of a static member replaces */
+	uint64_t born;		/* the first ticket of its ID */
 	uint64_t ticket;	/* of its last request that may wait */
 	pid_t waits_in;		/* worker in which this request waits, or 0 */
 	struct STORED(GROUP_DATA_MAX) protocols;
@@ -218,25 +217,13 @@ static struct member *find_member(const struct group *group, struct text id)
 	return member->group == group && text_equals(id, stored(&member->id)) ? member : NULL;
 }
 
-static struct member *find_instance(const struct group *group, struct text instance)
-{
-	struct member *member = instance.len > 0 ? next_member(group, NULL) : NULL;
-
-	while (member && !text_equals(instance, stored(&member->instance)))
-		member = next_member(group, member);
-	return member;
-}
-
 /* Find the group and the member of a request. */
 static enum error_code find(struct request *request)
 {
 	struct group *group = find_group(request->group_name, false);
-	struct member *holder = group ? find_instance(group, request->instance) : NULL;
 
 	request->group = group;
 	request->member = group ? find_member(group, request->member_id) : NULL;
-	if (holder && holder != request->member)
-		return FENCED_INSTANCE_ID;
 	return request->member ? 0 : UNKNOWN_MEMBER_ID;
 }
 
@@ -300,9 +287,8 @@ static void try_join(struct group *group)
 		if (member->waits_in && (!leader || member == group->leader))
 			leader = member;
 	}
-	/* A static member keeps its place until the end of its session. */
 	for_each_member(member, group) {
-		if (!member->waits_in && member->instance.len <= 0) {
+		if (!member->waits_in) {
 			wait_complete(&member->session);
 			member->group = NULL;
 		}
@@ -350,7 +336,7 @@ static void rebalance(struct group *group)
 		bool was_due = member->due;
 
 		member->waits_in = 0;
-		member->due = member->instance.len > 0 ? 0 : group->deadline;
+		member->due = group->deadline;
 		if (was_due)
 			renew(member);
 	}
@@ -397,13 +383,13 @@ static void name_member(struct member *member)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	member->named = ++shared->tickets;
+	member->born = ++shared->tickets;
 	member->id.len = snprintf(member->id.bytes, sizeof(member->id.bytes), "member-%d-%llx",
 				  (int)(member - shared->members),
 				  now.tv_sec * 1000000000ULL + now.tv_nsec);
 }
 
-static struct member *new_member(struct group *group, struct text instance)
+static struct member *new_member(struct group *group)
 {
 	struct member *member = shared->members;
 
@@ -419,7 +405,6 @@ static struct member *new_member(struct group *group, struct text instance)
 	member->session.fn = session_ended;
 	member->session.key = (struct wait_key){ WAIT_SESSION, member - shared->members };
 	name_member(member);
-	store(&member->instance, instance);
 	member->group = group;
 	return member;
 }
@@ -431,7 +416,6 @@ static void hold(struct request *request, enum wait_kind kind)
 
 	end_wait(member);
 	request->key = (struct wait_key){ kind, request->group - shared->groups };
-	request->named = member->named;
 	request->ticket = ++shared->tickets;
 	member->ticket = request->ticket;
 }
@@ -439,43 +423,35 @@ static void hold(struct request *request, enum wait_kind kind)
 static enum error_code join(struct request *request)
 {
 	struct group *group = find_group(request->group_name, true);
-	struct member *member, *holder;
-	bool is_new, restarts, same;
+	struct member *member;
+	bool is_new, same;
 
 	request->group = group;
 	if (!group)
 		return COORDINATOR_NOT_AVAILABLE;
 	if (request->session_ms < 1 || request->session_ms > MAX_SESSION_MS)
 		return INVALID_SESSION_TIMEOUT;
-	if (request->list.len > GROUP_DATA_MAX || request->instance.len > GROUP_NAME_SIZE)
+	if (request->list.len > GROUP_DATA_MAX)
 		return MESSAGE_TOO_LARGE;
-	holder = find_instance(group, request->instance);
-	member = request->member_id.len > 0 ? find_member(group, request->member_id) : holder;
-	if (holder && member != holder)
-		return FENCED_INSTANCE_ID;
+	member = request->member_id.len > 0 ? find_member(group, request->member_id) : NULL;
 	if (request->member_id.len > 0 && !member)
 		return UNKNOWN_MEMBER_ID;
 	if (choose(group, request->list, member).len < 0)
 		return INCONSISTENT_GROUP_PROTOCOL;
 	is_new = !member;
 	if (is_new)
-		member = new_member(group, request->instance);
+		member = new_member(group);
 	if (!member)
 		return GROUP_MAX_SIZE_REACHED;
-	/* A static member that has restarted: the old ID is not valid any more. */
-	restarts = holder && request->member_id.len <= 0;
-	if (restarts)
-		name_member(member);
 	same = !is_new && text_equals(stored(&member->protocols), request->list);
 	store(&member->protocols, request->list);
 	member->session_ms = request->session_ms;
 	member->rebalance_ms = request->version ? request->timeout_ms : request->session_ms;
 	request->member = member;
 	hold(request, WAIT_JOIN);
-	/* Nothing has changed, or the response was lost. The leader knows only old IDs. */
+	/* Nothing has changed, or the response was lost. */
 	if (same && member->generation == group->generation &&
-	    (group->state == SYNCING ? !restarts :
-	     group->state == STABLE && (restarts || member != group->leader))) {
+	    (group->state == SYNCING || (group->state == STABLE && member != group->leader))) {
 		renew(member);
 		return 0;
 	}
@@ -645,10 +621,9 @@ static enum error_code lost(const struct request *request)
 	const struct member *member = request->member;
 
 	/* Another request of this member has taken its place: the ID is still valid. */
-	if (member->group == request->group && member->named == request->named)
+	if (member->group == request->group && member->born <= request->ticket)
 		return REBALANCE_IN_PROGRESS;
-	return find_instance(request->group, request->instance) ? FENCED_INSTANCE_ID :
-								  UNKNOWN_MEMBER_ID;
+	return UNKNOWN_MEMBER_ID;
 }
 
 static enum error_code outcome(const struct request *request)
@@ -683,10 +658,8 @@ static void answer(struct request *request)
 	request->member_id = stored(&member->id);
 	request->protocol = stored(&group->protocol);
 	request->list = stored(&member->assignment);
-	if (group->leader != member || group->state != STABLE)
-		request->leader = stored(&group->leader->id);
-	/* A leader that has restarted in a stable group does not assign again. */
-	if (group->leader != member || group->state == STABLE)
+	request->leader = stored(&group->leader->id);
+	if (group->leader != member)
 		return;
 	/* The leader gets all members of its generation. */
 	for_each_member(member, group) {
@@ -696,36 +669,34 @@ static void answer(struct request *request)
 		if (metadata.len < 0)
 			continue;
 		part = request_add(request, stored(&member->id));
-		part->note = stored(&member->instance);
 		part->records = metadata;
 	}
 }
 
 /* The fields of a request of a member, and those after them. */
-#define MEMBER_REQUEST(instance_version, ...) \
-	FIELDS(TEXT(0, group_name), NUMBER(0, 4, generation), TEXT(0, member_id), \
-	       TEXT(instance_version, instance), __VA_ARGS__)
+#define MEMBER_REQUEST(...) \
+	FIELDS(TEXT(0, group_name), NUMBER(0, 4, generation), TEXT(0, member_id), __VA_ARGS__)
 
 const struct api api_join_group = {
-	.key = 11, .max = 5,
+	.key = 11, .max = 4,
 	.request = FIELDS(TEXT(0, group_name), NUMBER(0, 4, session_ms), NUMBER(1, 4, timeout_ms),
-		TEXT(0, member_id), TEXT(5, instance), TEXT(0, protocol), PAIRS(list)),
+		TEXT(0, member_id), TEXT(0, protocol), PAIRS(list)),
 	.response = FIELDS(THROTTLE(2), NUMBER(0, 2, error), NUMBER(0, 4, generation),
 		TEXT(0, protocol), TEXT(0, leader), TEXT(0, member_id),
-		EACH_PART(0, PART_TEXT(0, topic), PART_TEXT(5, note), PART_BYTES(records))),
+		EACH_PART(0, PART_TEXT(0, topic), PART_BYTES(records))),
 	.in_group = true, .begin = join, .missing = missing, .answer = answer,
 };
 
 const struct api api_sync_group = {
-	.key = 14, .max = 3,
-	.request = MEMBER_REQUEST(3, PAIRS(list)),
+	.key = 14, .max = 2,
+	.request = MEMBER_REQUEST(PAIRS(list)),
 	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error), BYTES(list)),
 	.in_group = true, .begin = sync_group, .missing = missing, .answer = answer,
 };
 
 const struct api api_heartbeat = {
-	.key = 12, .max = 3,
-	.request = MEMBER_REQUEST(3, { }),
+	.key = 12, .max = 2,
+	.request = MEMBER_REQUEST({ }),
 	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error)),
 	.in_group = true, .begin = heartbeat,
 };
@@ -738,8 +709,8 @@ const struct api api_leave_group = {
 };
 
 const struct api api_offset_commit = {
-	.key = 8, .min = 2, .max = 7,
-	.request = MEMBER_REQUEST(7, CONST(0, 4, 8, -1),
+	.key = 8, .min = 2, .max = 6,
+	.request = MEMBER_REQUEST(CONST(0, 4, 8, -1),
 		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(6, 99, 4, -1), PART_TEXT(0, note))),
 	.response = FIELDS(THROTTLE(3), EACH_PARTITION(PART_NUMBER(0, 2, error))),
 	.in_group = true, .begin = commit_offsets, .answer = commit_answer,

@@ -140,7 +140,6 @@ struct request *request_begin(uint8_t *message, size_t len)
 	struct request *request = memory(calloc(1, sizeof(*request)));
 	const struct api *api;
 
-	request->instance.len = -1;
 	request->member_id.len = -1;
 	transfer_header(request, &wire);
 	api = request->api;

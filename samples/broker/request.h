@@ -29,7 +29,7 @@ struct part {
 	struct place start;	/* fetch: the batch with this offset */
 	int64_t required;	/* produce: high watermark that completes the request */
 	struct text records;
-	struct text note;	/* name of a static member */
+	struct text note;	/* text of an offset */
 };
 
 struct request {
@@ -54,14 +54,14 @@ struct request {
 	int64_t min_bytes, max_bytes;
 	int64_t replica;	/* ID of a follower */
 	/* Of a group and its member: */
-	struct text group_name, member_id, instance;
+	struct text group_name, member_id;
 	int64_t generation, session_ms;
 	struct text protocol;	/* type of the protocols in a request, or the chosen one */
 	struct text leader;
 	struct text list;	/* protocols or assignments, as they came; or the assignment */
 	struct group *group;
 	struct member *member;
-	uint64_t named, ticket;	/* of the member, when the request began */
+	uint64_t ticket;	/* of the member, when the request began */
 };
 
 #define for_each_part(part, request) \

@@ -171,17 +171,6 @@ class Consumers(unittest.TestCase):
         self.consumed([*others, slow], self.produce())
 
     @in_long
-    def test_static_consumer_that_restarts_has_its_partitions_again(self):
-        first, second = (self.kcat("-X", f"group.instance.id={name}") for name in ("one", "two"))
-        self.stable(2)
-        self.consumed_once([first, second], self.produce())
-        first.end(signal.SIGKILL)
-        again = self.kcat("-X", "group.instance.id=one")
-        self.consumed([again, second], self.produce())
-        self.assertEqual(again.partitions(), first.partitions())
-        self.assertEqual(len(second.partitions()), PARTITIONS // 2)
-
-    @in_long
     def test_restarted_broker_has_the_offsets_of_its_consumers(self):
         for start in self.kcat, self.python, self.third:
             consumer = start()

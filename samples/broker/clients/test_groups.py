@@ -293,31 +293,6 @@ class Replaced(WithGroup):
             member.synced()
             self.assertEqual((member.error, member.assignment), (0, member.id.encode()))
 
-    def test_join_that_waits_is_fenced_by_a_restart_of_its_static_member(self):
-        first, old, new = (self.at_next_worker(instance=name) for name in (None, "x", "x"))
-        self.form(first)
-        old.send_join()
-        self.waits("join:", 1)
-        new.send_join()
-        old.joined()
-        self.assertEqual(old.error, wire.FENCED_INSTANCE_ID)
-        self.waits("join:", 1)
-        self.go_on(first, new)
-        self.assertEqual(self.cluster.waits("session:"), 2)
-
-    def test_sync_that_waits_is_fenced_by_a_restart_of_its_static_member(self):
-        first, old, new = (self.at_next_worker(instance=name) for name in (None, "x", "x"))
-        self.form(first, old)
-        self.rejoin(first, old)
-        old.send_sync()
-        self.waits("assign:", 1)
-        new.send_join()
-        old.synced()
-        self.assertEqual(old.error, wire.FENCED_INSTANCE_ID)
-        self.waits("join:", 1)
-        self.assertEqual(first.heartbeat(), wire.REBALANCE_IN_PROGRESS)
-        self.go_on(first, new)
-
     def test_request_that_waits_is_answered_when_its_member_sends_another_one(self):
         first, second, again = (self.at_next_worker() for _ in range(3))
         self.form(second, first)

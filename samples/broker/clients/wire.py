@@ -16,9 +16,9 @@ PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 0, 1, 2, 3, 18
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
 JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
 # The version of each request.
-VERSION = {PRODUCE: 7, FETCH: 4, LIST_OFFSETS: 1, METADATA: 1, API_VERSIONS: 0, OFFSET_COMMIT: 7,
-           OFFSET_FETCH: 5, FIND_COORDINATOR: 0, JOIN_GROUP: 5, HEARTBEAT: 3, LEAVE_GROUP: 2,
-           SYNC_GROUP: 3}
+VERSION = {PRODUCE: 7, FETCH: 4, LIST_OFFSETS: 1, METADATA: 1, API_VERSIONS: 0, OFFSET_COMMIT: 6,
+           OFFSET_FETCH: 5, FIND_COORDINATOR: 0, JOIN_GROUP: 4, HEARTBEAT: 2, LEAVE_GROUP: 2,
+           SYNC_GROUP: 2}
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 REQUEST_TIMED_OUT = 7
@@ -27,7 +27,6 @@ NOT_ENOUGH_REPLICAS = 19
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
 UNKNOWN_MEMBER_ID = 25
 REBALANCE_IN_PROGRESS = 27
-FENCED_INSTANCE_ID = 82
 
 LATEST = -1
 
@@ -351,16 +350,15 @@ class Member:
     may wait.
     """
 
-    def __init__(self, connection, group="group", session_ms=10000, rebalance_ms=60000,
-                 instance=None):
-        self.connection, self.group, self.instance = connection, group, instance
+    def __init__(self, connection, group="group", session_ms=10000, rebalance_ms=60000):
+        self.connection, self.group = connection, group
         self.session_ms, self.rebalance_ms = session_ms, rebalance_ms
         self.id, self.generation, self.error, self.leader = "", -1, 0, False
         self.members, self.assignment = [], b""
 
     def join_request(self):
         return (string(self.group) + struct.pack(">ii", self.session_ms, self.rebalance_ms) +
-                string(self.id) + string(self.instance) + string("consumer") +
+                string(self.id) + string("consumer") +
                 array([string("range") + blob(b"topics")]))
 
     def send_join(self):
@@ -374,8 +372,8 @@ class Member:
         self.error, self.generation = body.i16(), body.i32()
         body.string()
         leader, self.id = body.string(), body.string()
-        self.members = [member for member, _, _ in
-                        body.array(lambda: (body.string(), body.string(), body.blob()))]
+        self.members = [member for member, _ in
+                        body.array(lambda: (body.string(), body.blob()))]
         self.leader = leader == self.id
         return response
 
@@ -384,8 +382,7 @@ class Member:
         self.joined()
 
     def identity(self):
-        return (string(self.group) + struct.pack(">i", self.generation) + string(self.id) +
-                string(self.instance))
+        return (string(self.group) + struct.pack(">i", self.generation) + string(self.id))
 
     def sync_request(self):
         """The leader assigns its own ID to each member."""

@@ -15,7 +15,6 @@ enum { COMMIT = 8, OFFSET_FETCH, JOIN = 11, HEARTBEAT, LEAVE, SYNC };
 static struct client {
 	struct request *request;	/* that waits */
 	char id[64];
-	const char *instance;
 	int generation;
 	int error;
 	bool leads;
@@ -26,8 +25,8 @@ static struct client {
 static const struct client unknown, simple = { .generation = -1 };
 
 static struct group *group;
-/* Of a join: "a" and "b" with 3, "b" with 2. No test waits for times of an hour. */
-static int protocols, session_ms, rebalance_ms;
+/* Of a join. No test waits for times of an hour. */
+static int session_ms, rebalance_ms;
 
 static void start(void)
 {
@@ -36,7 +35,6 @@ static void start(void)
 	second = unknown;
 	third = unknown;
 	config.initial_delay_ms = 0;
-	protocols = 3;
 	session_ms = HOUR_MS;
 	rebalance_ms = HOUR_MS;
 	group = shared->groups;
@@ -65,18 +63,14 @@ static void put_pair(const char *name, char byte)
 
 static void start_join(struct client *client)
 {
-	start_frame(JOIN, 5);
+	start_frame(JOIN, 4);
 	put_text(&frame, "group");
 	put_i32(&frame, session_ms);
 	put_i32(&frame, rebalance_ms);
 	put_text(&frame, client->id);
-	put_text(&frame, client->instance);
 	put_text(&frame, "consumer");
-	put_i32(&frame, protocols == 3 ? 2 : 1);
-	if (protocols & 1)
-		put_pair("a", 'A');
-	if (protocols & 2)
-		put_pair("b", 'B');
+	put_i32(&frame, 1);
+	put_pair("a", 'A');
 	client->request = begin();
 }
 
@@ -101,7 +95,6 @@ static void end_join(struct client *client)
 	client->leads = leader[0] && !strcmp(leader, client->id);
 	for (int i = 0; i < client->members; i++) {
 		CHECK(get_text(&body).len > 0);
-		get_text(&body);
 		CHECK(get_bytes(&body).len == 1);
 	}
 	CHECK(is_at_end(&body));
@@ -136,13 +129,12 @@ static void put_member(const struct client *client)
 	put_text(&frame, "group");
 	put_i32(&frame, client->generation);
 	put_text(&frame, client->id);
-	put_text(&frame, client->instance);
 }
 
 /* SyncGroup; a leader assigns "x" to itself and "y" to another member. */
 static void start_sync(struct client *client, struct client *other)
 {
-	start_frame(SYNC, 3);
+	start_frame(SYNC, 2);
 	put_member(client);
 	put_i32(&frame, client->leads ? 1 + !!other : 0);
 	if (client->leads)
@@ -171,7 +163,7 @@ static void sync_at_once(struct client *client, struct client *other)
 
 static int beat(const struct client *client)
 {
-	start_frame(HEARTBEAT, 3);
+	start_frame(HEARTBEAT, 2);
 	put_member(client);
 	CHECK(reply(begin()) && !get_i32(&body));
 	return get_i16(&body);
@@ -190,7 +182,7 @@ static int commit(const struct client *client, const char *topic, int64_t offset
 {
 	int error;
 
-	start_frame(COMMIT, 7);
+	start_frame(COMMIT, 6);
 	put_member(client);
 	put_partition(topic, 0);
 	put_i64(&frame, offset);
@@ -375,7 +367,7 @@ static void assignment_that_is_too_large_ends_the_wait_of_the_leader(void)
 	start();
 	form_two();
 	rejoin_both(&first, &second);
-	start_frame(SYNC, 3);
+	start_frame(SYNC, 2);
 	put_member(&first);
 	put_i32(&frame, 1);
 	put_text(&frame, second.id);
@@ -411,93 +403,6 @@ static void repeated_join_of_another_connection_ends_the_first_one(void)
 	end_join(&again);
 	end_join(&second);
 	CHECK(!again.error && !second.error);
-}
-
-static void static_member_that_restarts_has_its_assignment_without_a_rebalance(void)
-{
-	start();
-	first.instance = "one";
-	second.instance = "two";
-	form_two();
-	for (int i = 0; i < 2; i++) {
-		struct client *old = i ? &first : &second;
-		struct client restarted = { .instance = old->instance };
-
-		CHECK(!join_at_once(&restarted) && restarted.generation == old->generation &&
-		      !restarted.leads && !restarted.members);
-		sync_at_once(&restarted, NULL);
-		CHECK(!strcmp(restarted.assignment, old->assignment));
-		CHECK(beat(old) == FENCED_INSTANCE_ID && !beat(&restarted));
-	}
-}
-
-static void static_member_that_restarts_before_its_assignment_starts_a_rebalance(void)
-{
-	start();
-	second.instance = "two";
-	form_two();
-	rejoin_both(&first, &second);
-	start_sync(&second, NULL);
-	park(&second);
-	/* The leader would assign to the old ID. */
-	third.instance = "two";
-	join_and_wait(&third);
-	CHECK(end_parked(&second, end_sync) == FENCED_INSTANCE_ID);
-	CHECK(beat(&first) == REBALANCE_IN_PROGRESS);
-	start_join(&first);
-	end_join(&third);
-	end_join(&first);
-	sync_at_once(&first, &third);
-	sync_at_once(&third, NULL);
-	CHECK(first.members == 2 && !strcmp(third.assignment, "y"));
-}
-
-static void join_that_waits_is_fenced_at_once_by_a_restart(void)
-{
-	start();
-	first.instance = "one";
-	third.instance = "one";
-	form_two();
-	start_join(&first);
-	park(&first);
-	join_and_wait(&third);
-	CHECK(end_parked(&first, end_join) == FENCED_INSTANCE_ID && waits(&third));
-	start_join(&second);
-	end_join(&third);
-	end_join(&second);
-	CHECK(!third.error && third.members + second.members == 2);
-}
-
-static void first_join_that_waits_is_fenced_at_once_by_a_restart(void)
-{
-	start();
-	second.instance = "two";
-	third.instance = "two";
-	form();
-	start_join(&second);
-	park(&second);
-	join_and_wait(&third);
-	CHECK(end_parked(&second, end_join) == FENCED_INSTANCE_ID && waits(&third));
-	join_at_once(&first);
-	end_join(&third);
-	CHECK(!third.error && first.members == 2);
-}
-
-static void answer_that_a_restart_overtakes_is_fenced(void)
-{
-	start();
-	second.instance = "two";
-	third.instance = "two";
-	form_two();
-	join_and_wait(&first);
-	start_join(&second);
-	/* The rebalance has ended, but the worker of the second member has not answered yet. */
-	join_and_wait(&third);
-	end_join(&second);
-	CHECK(second.error == FENCED_INSTANCE_ID && waits(&third));
-	end_join(&first);
-	CHECK(!first.error && beat(&first) == REBALANCE_IN_PROGRESS);
-	disconnect(&third);
 }
 
 static void repeated_sync_of_another_connection_ends_the_first_one(void)
@@ -556,44 +461,15 @@ static void sync_of_another_connection_does_not_end_a_join_that_waits(void)
 static void request_that_waits_ends_with_its_member(void)
 {
 	start();
-	first.instance = "one";
 	form_two();
 	start_join(&first);
 	park(&first);
 	CHECK(!quit(&first) && end_parked(&first, end_join) == UNKNOWN_MEMBER_ID);
-	first = (struct client){ .instance = "one" };
+	first = unknown;
 	rejoin_both(&first, &second);
 	start_sync(&second, NULL);
 	park(&second);
 	CHECK(!quit(&second) && end_parked(&second, end_sync) == UNKNOWN_MEMBER_ID);
-}
-
-static void join_third(void)
-{
-	start_join(&third);
-}
-
-/* The wake-ups of a killed worker are lost, if it has not submitted them. */
-static void request_is_fenced_although_the_worker_of_the_restart_was_killed(void)
-{
-	start();
-	second.instance = "two";
-	third.instance = "two";
-	form_two();
-	rejoin_both(&first, &second);
-	start_sync(&second, NULL);
-	park(&second);
-	groups_repair(killed(join_third));
-	CHECK(end_parked(&second, end_sync) == FENCED_INSTANCE_ID);
-	CHECK(beat(&first) == REBALANCE_IN_PROGRESS);
-	/* The member keeps its place until the end of its session. */
-	start_join(&third);
-	park(&third);
-	groups_repair(killed(join_third));
-	CHECK(end_parked(&third, end_join) == FENCED_INSTANCE_ID);
-	third = (struct client){ .instance = "two" };
-	rejoin_both(&third, &first);
-	CHECK(first.members == 2);
 }
 
 static void rejoin_first(void)
@@ -614,32 +490,6 @@ static void join_is_answered_although_its_client_has_gone_on_at_a_killed_worker(
 	CHECK(end_parked(&again, end_join) == REBALANCE_IN_PROGRESS);
 	rejoin_both(&first, &second);
 	CHECK(first.members == 2);
-}
-
-static void static_member_that_restarts_may_have_another_rebalance_timeout(void)
-{
-	start();
-	first.instance = "one";
-	form();
-	rebalance_ms = HOUR_MS / 2;
-	first = (struct client){ .instance = "one" };
-	CHECK(!join_at_once(&first) && member_of(&first)->rebalance_ms == rebalance_ms);
-}
-
-static void static_member_keeps_its_place_at_the_rebalance_timeout(void)
-{
-	start();
-	second.instance = "two";
-	form_two();
-	join_and_wait(&first);
-	end_rebalance();
-	end_join(&first);
-	CHECK(first.members == 2 && beat(&second) == ILLEGAL_GENERATION);
-	sync_at_once(&first, &second);
-	/* It has an assignment when it is back. */
-	second = (struct client){ .instance = "two" };
-	rejoin_both(&second, &first);
-	CHECK(second.generation == first.generation);
 }
 
 static void wrong_members_are_refused(void)
@@ -665,40 +515,6 @@ static void wrong_members_are_refused(void)
 	CHECK(join_at_once(&other) == INVALID_SESSION_TIMEOUT);
 }
 
-static void protocol_is_one_that_all_members_have(void)
-{
-	start();
-	protocols = 1;
-	form();
-	protocols = 2;
-	CHECK(join_at_once(&second) == INCONSISTENT_GROUP_PROTOCOL);
-	protocols = 3;
-	CHECK(!join_at_once(&first));
-	protocols = 2;
-	second = unknown;
-	join_and_wait(&second);
-	protocols = 3;
-	CHECK(!join_at_once(&first) && text_is(stored(&group->protocol), "b"));
-	end_join(&second);
-}
-
-static void members_of_all_groups_are_limited(void)
-{
-	int error = 0, nr = 0;
-
-	start();
-	protocols = 1;
-	config.initial_delay_ms = HOUR_MS;
-	while (nr <= MAX_MEMBERS && !error) {
-		first = unknown;
-		start_join(&first);
-		error = first.request->error;
-		request_free(first.request);
-		nr++;
-	}
-	CHECK(error == GROUP_MAX_SIZE_REACHED && nr == MAX_MEMBERS + 1);
-}
-
 static void offsets_are_fetched_as_committed(void)
 {
 	start();
@@ -715,36 +531,6 @@ static void offsets_are_fetched_as_committed(void)
 	CHECK(fetched("alone") == 5 && fetched("other") == 6);
 }
 
-static void restart(void)
-{
-	kit_close();
-	partitions_create();
-	groups_create();
-}
-
-static void commit_beyond_the_size_of_a_batch_is_refused(void)
-{
-	static char name[30000];
-	struct text topic = { name, sizeof(name) };
-
-	start();
-	start_frame(COMMIT, 7);
-	put_member(&simple);
-	put_i32(&frame, 40);
-	for (int i = 0; i < 40; i++) {
-		wire_string(&frame, &topic);
-		put_i32(&frame, 1);
-		put_i32(&frame, 0);
-		put_i64(&frame, 1);
-		put_i32(&frame, -1);
-		put_text(&frame, "");
-	}
-	CHECK(reply(begin()) && get_i32(&body) == 0 && get_i32(&body) == 40);
-	CHECK(get_text(&body).len == sizeof(name) && get_i32(&body) == 1);
-	CHECK(get_i32(&body) == 0 && get_i16(&body) == INVALID_COMMIT_OFFSET_SIZE);
-	restart();
-}
-
 static void overwrite_with_the_lock(void)
 {
 	group_lock();
@@ -758,7 +544,6 @@ static void process_killed_with_the_lock_leaves_groups_without_members(void)
 	start();
 	form();
 	CHECK(!commit(&first, "alone", 7, NULL));
-	second.instance = "two";
 	start_join(&second);
 	park(&second);
 	pid = killed(overwrite_with_the_lock);
@@ -776,24 +561,13 @@ int main(void)
 		CASE(assignment_that_is_too_large_ends_the_wait_of_the_leader),
 		CASE(closed_connection_of_a_known_member_keeps_its_place),
 		CASE(repeated_join_of_another_connection_ends_the_first_one),
-		CASE(static_member_that_restarts_has_its_assignment_without_a_rebalance),
-		CASE(static_member_that_restarts_before_its_assignment_starts_a_rebalance),
-		CASE(join_that_waits_is_fenced_at_once_by_a_restart),
-		CASE(first_join_that_waits_is_fenced_at_once_by_a_restart),
-		CASE(answer_that_a_restart_overtakes_is_fenced),
 		CASE(repeated_sync_of_another_connection_ends_the_first_one),
 		CASE(join_ends_a_sync_that_waits_and_has_the_same_generation),
 		CASE(sync_of_another_connection_does_not_end_a_join_that_waits),
 		CASE(request_that_waits_ends_with_its_member),
-		CASE(request_is_fenced_although_the_worker_of_the_restart_was_killed),
 		CASE(join_is_answered_although_its_client_has_gone_on_at_a_killed_worker),
-		CASE(static_member_that_restarts_may_have_another_rebalance_timeout),
-		CASE(static_member_keeps_its_place_at_the_rebalance_timeout),
 		CASE(wrong_members_are_refused),
-		CASE(protocol_is_one_that_all_members_have),
-		CASE(members_of_all_groups_are_limited),
 		CASE(offsets_are_fetched_as_committed),
-		CASE(commit_beyond_the_size_of_a_batch_is_refused),
 		CASE(process_killed_with_the_lock_leaves_groups_without_members),
 		{ }
 	};

@@ -74,33 +74,6 @@ static void fetch_from_an_older_offset_keeps_the_replica_in_sync(void)
 	CHECK(state_is(BOTH, 4, 4, 2));
 }
 
-static void only_replicas_can_follow(void)
-{
-	kit_start();
-	CHECK(!partition_followed(BOTH, 1, (struct place){ }));
-	CHECK(!partition_followed(BOTH, 3, (struct place){ }));
-	CHECK(!partition_followed(0, FOLLOWER, (struct place){ }));
-}
-
-static void copy_takes_only_batches_that_continue_the_log(void)
-{
-	struct wire writer = WRITER;
-
-	kit_start();
-	put_batch(&writer, 0, 2, 10);
-	put_batch(&writer, 2, 2, 10);
-	CHECK(partition_copy(BOTH, writer.data, writer.size, 3));
-	CHECK(state_is(BOTH, 4, 3, 1));
-	CHECK(!partition_copy(BOTH, writer.data, writer.size, 4));
-	writer.size = 0;
-	put_batch(&writer, 4, 1, 10);
-	CHECK(!partition_copy(BOTH, writer.data, writer.size - 1, 4));
-	writer.data[writer.size - 1] ^= 1;
-	CHECK(!partition_copy(BOTH, writer.data, writer.size, 4));
-	CHECK(state_is(BOTH, 4, 3, 1));
-	wire_free(&writer);
-}
-
 static void process_killed_in_an_append_leaves_no_torn_batch(void)
 {
 	int how;
@@ -176,8 +149,6 @@ int main(void)
 		CASE(follower_behind_the_high_watermark_is_not_in_sync),
 		CASE(replica_without_progress_does_not_renew_its_lease),
 		CASE(fetch_from_an_older_offset_keeps_the_replica_in_sync),
-		CASE(only_replicas_can_follow),
-		CASE(copy_takes_only_batches_that_continue_the_log),
 		CASE(process_killed_in_an_append_leaves_no_torn_batch),
 		CASE(killed_process_leaves_no_change_behind),
 		CASE(follower_keeps_the_high_watermark_of_its_leader),

@@ -143,28 +143,6 @@ static void produce_with_acks_of_zero_has_no_response(void)
 	CHECK(!reply(begin()));
 }
 
-static void bad_records_are_refused(void)
-{
-	size_t size;
-
-	kit_start();
-	CHECK(produce("unknown", 1, 1) == UNKNOWN_TOPIC_OR_PARTITION);
-	CHECK(produce("other", 1, 1) == NOT_LEADER);
-	CHECK(produce("alone", 2, 1) == INVALID_REQUIRED_ACKS);
-	produce_frame("alone", 1, 1000, 1);
-	frame.data[frame.size - 1] ^= 1;
-	CHECK(produced(begin()) == CORRUPT_MESSAGE);
-	size = produce_frame("alone", 1, 1000, 1);
-	frame.data[frame.size - size + 16] = 1;
-	CHECK(produced(begin()) == UNSUPPORTED_FOR_MESSAGE_FORMAT);
-	/* Two batches. */
-	size = produce_frame("alone", 1, 1000, 1);
-	wire_patch(&frame, frame.size - size - 4, 2 * size);
-	put_batch(&frame, 0, 1, 20);
-	CHECK(produced(begin()) == INVALID_RECORD);
-	CHECK(partition_state(0).end.offset == 0);
-}
-
 static void fetch_starts_with_the_batch_of_its_offset(void)
 {
 	int bytes, size;
@@ -193,40 +171,6 @@ static void fetch_with_an_error_does_not_wait(void)
 	CHECK(fetched(fetch(3, "both", 0), &bytes) == REPLICA_NOT_AVAILABLE);
 }
 
-static void fetch_returns_a_first_batch_beyond_its_limit(void)
-{
-	int bytes, size;
-
-	kit_start();
-	size = produce_frame("alone", 1, 1000, 1);
-	produced(begin());
-	produce("alone", 1, 1);
-	for (int limit = -1; limit < 2 * size; limit += size - 1) {
-		fetch_header(-1, 1000, 1, limit, 1);
-		fetch_topic("alone", 0, 0);
-		CHECK(fetched(begin(), &bytes) == 0 && bytes == size);
-	}
-}
-
-static void fetch_returns_one_batch_beyond_its_limit(void)
-{
-	int bytes, size;
-
-	kit_start();
-	follow(0);
-	size = produce_frame("alone", 1, 1000, 1);
-	produced(begin());
-	produce("both", 1, 1);
-	follow(1);
-	fetch_header(-1, 1000, 1, 1, 2);
-	fetch_topic("alone", 0, 0);
-	fetch_topic("both", 0, 0);
-	CHECK(reply(begin()));
-	CHECK(get_i32(&body) == 0 && get_i32(&body) == 2);
-	CHECK(fetched_topic(&bytes) == 0 && bytes == size);
-	CHECK(fetched_topic(&bytes) == 0 && bytes == 0);
-}
-
 static int nr_ended;
 
 static void ended(struct wait *wait, enum wait_end end)
@@ -252,86 +196,6 @@ static void repeated_partition_waits_once(void)
 	request_free(request);
 }
 
-static void unknown_requests_and_versions_close_the_connection(void)
-{
-	kit_start();
-	start_frame(4, 0);
-	CHECK(!begin());
-	start_frame(1, 3);
-	CHECK(!begin());
-	start_frame(1, 12);
-	CHECK(!begin());
-	start_frame(18, -1);
-	CHECK(!begin());
-}
-
-static void future_api_versions_is_answered_in_version_0(void)
-{
-	kit_start();
-	start_frame(18, 99);
-	CHECK(reply(begin()));
-	CHECK(get_i16(&body) == UNSUPPORTED_VERSION);
-	CHECK(wire_count(&body, 0) == 12);
-	wire_raw(&body, 72);
-	CHECK(is_at_end(&body));
-}
-
-static void truncated_request_closes_the_connection(void)
-{
-	kit_start();
-	fetch_header(-1, 1000, 1, BATCH_MAX, 1);
-	fetch_topic("alone", 0, 0);
-	for (size_t len = 0; len < frame.size; len++)
-		CHECK(!request_begin(frame.data, len));
-}
-
-static void too_many_partitions_close_the_connection(void)
-{
-	kit_start();
-	for (int nr = MAX_PARTS; nr <= MAX_PARTS + 1; nr++) {
-		struct request *request;
-
-		fetch_header(-1, 1000, 1, BATCH_MAX, nr);
-		for (int i = 0; i < nr; i++)
-			fetch_topic("alone", 0, 0);
-		request = begin();
-		CHECK(!request == (nr > MAX_PARTS));
-		if (request)
-			CHECK(reply(request));
-	}
-}
-
-static void metadata_of_unknown_topics_is_bounded(void)
-{
-	kit_start();
-	start_frame(3, 1);
-	put_i32(&frame, 100000);
-	for (int i = 0; i < 100000; i++)
-		put_text(&frame, "alone");
-	CHECK(!begin());
-}
-
-static void metadata_of_all_topics_is_listed(void)
-{
-	kit_start();
-	start_frame(3, 1);
-	put_i32(&frame, -1);
-	CHECK(reply(begin()));
-	wire_raw(&body, 4 + 2 * 21 + 4);
-	CHECK(get_i32(&body) == config.nr_topics);
-	start_frame(3, 1);
-	put_i32(&frame, 0);
-	CHECK(reply(begin()));
-	wire_raw(&body, 4 + 2 * 21 + 4);
-	CHECK(get_i32(&body) == 0 && is_at_end(&body));
-	/* In version 0, no topic means all of them. */
-	start_frame(3, 0);
-	put_i32(&frame, 0);
-	CHECK(reply(begin()));
-	wire_raw(&body, 4 + 2 * 19);
-	CHECK(get_i32(&body) == config.nr_topics);
-}
-
 int main(void)
 {
 	static const struct tap_case cases[] = {
@@ -339,18 +203,9 @@ int main(void)
 		CASE(produce_below_min_insync_appends_nothing),
 		CASE(produce_with_acks_of_one_does_not_wait),
 		CASE(produce_with_acks_of_zero_has_no_response),
-		CASE(bad_records_are_refused),
 		CASE(fetch_starts_with_the_batch_of_its_offset),
 		CASE(fetch_with_an_error_does_not_wait),
-		CASE(fetch_returns_a_first_batch_beyond_its_limit),
-		CASE(fetch_returns_one_batch_beyond_its_limit),
 		CASE(repeated_partition_waits_once),
-		CASE(unknown_requests_and_versions_close_the_connection),
-		CASE(future_api_versions_is_answered_in_version_0),
-		CASE(truncated_request_closes_the_connection),
-		CASE(too_many_partitions_close_the_connection),
-		CASE(metadata_of_all_topics_is_listed),
-		CASE(metadata_of_unknown_topics_is_bounded),
 		{ }
 	};
 
