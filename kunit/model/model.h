@@ -8,7 +8,6 @@
  *	model.c			the model: an array of timers with exact deadlines
  *	model_events.c		effects of time on the model, and checks of the state
  *	model_run.c		runs a sequence on both, until the first difference
- *	model_shrink.c		shortens a failing sequence
  *
  * The timer functions log their calls and their own actions. The model does not predict
  * the order of these events. It replays the log and checks that each event is allowed.
@@ -374,9 +373,5 @@ int model_run(struct model_run *run, struct model_sequence *sequence, enum model
 void model_generate(struct model_sequence *sequence, struct rnd_state *random, bool system,
 		    enum twheel_clock clock);
 void model_print(struct kunit *test, const struct model_sequence *sequence);
-
-/* Shorten a failing sequence, until @until by CLOCK_MONOTONIC. */
-void model_shrink(struct model_run *run, struct model_sequence *sequence, enum model_bug bug,
-		  u64 until);
 
 #endif /* _KUNIT_MODEL_H */

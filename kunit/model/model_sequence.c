@@ -196,12 +196,6 @@ void model_generate(struct model_sequence *sequence, struct rnd_state *random, b
 		generate_op(sequence, &sequence->op[sequence->nr++], random);
 }
 
-static const char * const clock_names[] = {
-	[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
-	[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
-	[TWHEEL_CLOCK_REALTIME]		= "realtime",
-};
-
 static const char * const op_names[] = {
 	[MODEL_SLEEP]		= "sleep",
 	[MODEL_INIT]		= "init",
@@ -218,115 +212,18 @@ static const char * const op_names[] = {
 	[MODEL_CREATE]		= "create",
 };
 
-static const char * const kind_names[] = {
-	[MODEL_IS_PLAIN]	= "timer",
-	[MODEL_IS_WORK]		= "work",
-};
-
-static const char * const action_names[] = {
-	[MODEL_REARM_SELF]	= "arm itself",
-	[MODEL_CANCEL_OTHER]	= "cancel",
-	[MODEL_ADD_OTHER]	= "add",
-};
-
-#define LINE	160
-
-static int print_when(char *line, const struct model_op *op)
-{
-	if (op->flags & MODEL_ABSOLUTE)
-		return scnprintf(line, LINE, " at %llu", op->when);
-	return scnprintf(line, LINE, " in %llu", op->when);
-}
-
-static int print_slack(char *line, const struct model_op *op)
-{
-	if (op->type != MODEL_ADD_SLACK && op->type != MODEL_REARM_SLACK)
-		return 0;
-	if (op->more == TWHEEL_SLACK_COARSE)
-		return scnprintf(line, LINE, ", coarse");
-	return scnprintf(line, LINE, ", slack %llu", op->more);
-}
-
-static int print_init(char *line, const struct model_op *op)
-{
-	int n = 0;
-
-	if (op->more)
-		n += scnprintf(line + n, LINE - n, ", takes %llu", op->more);
-	if (op->flags & TWHEEL_TIMER_CANCEL_ON_SET)
-		n += scnprintf(line + n, LINE - n, ", cancel on set");
-	if (op->choice == MODEL_NOTHING)
-		return n;
-	n += scnprintf(line + n, LINE - n, ", to %s", action_names[op->choice]);
-	if (op->choice != MODEL_REARM_SELF)
-		n += scnprintf(line + n, LINE - n, " %s %u", kind_names[model_kind(op->other)],
-			       op->other);
-	if (op->choice != MODEL_CANCEL_OTHER)
-		n += scnprintf(line + n, LINE - n, " in %llu", op->when);
-	return n + scnprintf(line + n, LINE - n, ", %u times", op->count);
-}
-
-static void print_timer_op(char *line, const struct model_op *op)
-{
-	int n = scnprintf(line, LINE, "%s %s %u", op_names[op->type], kind_names[model_kind(op->t)],
-			  op->t);
-
-	switch (op->type) {
-	case MODEL_INIT:
-		print_init(line + n, op);
-		break;
-	case MODEL_REARM:
-	case MODEL_REARM_SLACK:
-		n += print_when(line + n, op);
-		n += print_slack(line + n, op);
-		scnprintf(line + n, LINE - n, ", %s",
-			  op->choice == TWHEEL_REARM_IF_EARLIER ? "if earlier" :
-			  op->choice == TWHEEL_REARM_IF_LATER ? "if later" :
-			  op->choice == TWHEEL_REARM_IF_PENDING ? "if pending" : "always");
-		break;
-	case MODEL_ADD:
-	case MODEL_ADD_SLACK:
-		n += print_when(line + n, op);
-		print_slack(line + n, op);
-		break;
-	}
-}
-
-static void print_op(char *line, const struct model_op *op)
-{
-	switch (op->type) {
-	case MODEL_SLEEP:
-		scnprintf(line, LINE, op->choice ? "sleep until next expiry plus %llu" :
-			  "sleep %llu", op->when);
-		break;
-	case MODEL_FLUSH:
-	case MODEL_STOP:
-		scnprintf(line, LINE, "%s", op_names[op->type]);
-		break;
-	case MODEL_SET_CLOCK:
-		scnprintf(line, LINE, "set_clock by %lld", (s64)op->when);
-		break;
-	case MODEL_CREATE:
-		scnprintf(line, LINE, "create tick %llu, slots %u, shards %u, clock %u, limit %llu",
-			  op->when, op->count, op->other, op->choice, op->more);
-		break;
-	default:
-		print_timer_op(line, op);
-	}
-}
-
-/* Print one step per line. All times are in ns. */
+/* Print one step per line, with the fields of &struct model_op; all times are in ns. */
 void model_print(struct kunit *test, const struct model_sequence *sequence)
 {
 	const struct twheel_config *config = &sequence->config;
-	char line[2 * LINE];
+	const struct model_op *op = sequence->op;
 	unsigned int i;
 
-	kunit_info(test, "%s wheel, clock %s, tick %llu, slots %u, shards %u, limit %llu\n",
-		   sequence->system ? "system" : "private", clock_names[config->clock],
-		   config->tick_ns, config->slots, config->shards, config->max_pending);
-	for (i = 0; i < sequence->nr; i++) {
-		print_op(line, &sequence->op[i]);
-		kunit_info(test, "%3u. %s\n", i + 1, line);
-	}
+	kunit_info(test, "%s wheel, clock %u, tick %llu, slots %u, shards %u, limit %llu\n",
+		   sequence->system ? "system" : "private", config->clock, config->tick_ns,
+		   config->slots, config->shards, config->max_pending);
+	for (i = 0; i < sequence->nr; i++, op++)
+		kunit_info(test, "%u. %s t %u flags %#x choice %u other %u count %u when %lld more %lld\n",
+			   i + 1, op_names[op->type], op->t, op->flags, op->choice, op->other,
+			   op->count, op->when, op->more);
 }
