@@ -4,6 +4,7 @@
 #define _KUNIT_QUEUE_H
 
 #include <linux/errno.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 
 #include "../twheel/core/twheel.h"
@@ -64,6 +65,18 @@ static inline u64 wheel_next(struct twheel *wheel)
 static inline bool queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget)
 {
 	return twheel_queue_advance(queue, now, &budget);
+}
+
+/* Return the highest possible level of a node that is @ticks ahead. The lowest level is 0. */
+static inline unsigned int level_of(u64 ticks, unsigned int slots)
+{
+	unsigned int level = 0;
+
+	while (ticks >= slots - 1) {
+		ticks = div64_u64(ticks, slots);
+		level++;
+	}
+	return level;
 }
 
 /* The number of nodes in a queue. */

@@ -2,7 +2,8 @@
 /*
  * KUnit tests for the expiry queue, with time supplied by the test: the time and order
  * of expiry, and the amount of work. The last cases compare the queue with a trivial
- * model, an array that is searched linearly.
+ * model, an array that is searched linearly, up to the last tick: no clock reaches it, but each
+ * level that a wheel can have is used.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -11,6 +12,8 @@
 #include "../random.h"
 
 #define BUDGET	64
+/* The last valid tick. */
+#define LAST	(TWHEEL_TICK_NEVER - 1)
 
 static struct twheel_queue queue;
 
@@ -181,6 +184,7 @@ struct model {
 	struct twheel_node	node[MODEL_NODES];
 	bool			pending[MODEL_NODES];
 	u64			now;
+	u64			moves;		/* at most, unless levels are missing */
 };
 
 static u64 model_earliest(const struct model *model)
@@ -203,6 +207,8 @@ static void model_add(struct kunit *test, struct model *model, unsigned int i, u
 	if (check_add_overflow(model->now, distance, &expires))
 		expires = TWHEEL_TICK_NEVER;
 	add(test, &model->node[i], expires);
+	if (expires > queue.wheel.now && expires != TWHEEL_TICK_NEVER)
+		model->moves += level_of(expires - queue.wheel.now, queue.wheel.slots);
 	model->pending[i] = true;
 }
 
@@ -236,6 +242,20 @@ static void model_advance(struct kunit *test, struct model *model, u64 now)
 	KUNIT_ASSERT_LE(test, queue_next(&queue), model_earliest(model));
 }
 
+/* Any distance; half of the ticks are at the bounds of slots of some level. */
+static u64 random_distance(const struct model *model, struct rnd_state *random)
+{
+	unsigned int level = random_below(random, TWHEEL_LEVELS_MAX);
+	u64 distance = random_magnitude(random, 64) - 1, span = 1, tick, rest;
+
+	if (random_below(random, 2) || check_add_overflow(model->now, distance, &tick))
+		return distance;
+	while (level-- && span < div64_u64(tick, queue.wheel.slots))
+		span *= queue.wheel.slots;
+	div64_u64_rem(tick, span, &rest);
+	return distance < rest ? distance : distance - rest + random_below(random, 2);
+}
+
 static u64 model_step(const struct model *model, struct rnd_state *random, unsigned int bits)
 {
 	u64 earliest = model_earliest(model);
@@ -248,15 +268,15 @@ static u64 model_step(const struct model *model, struct rnd_state *random, unsig
 	case 0:
 		return earliest == TWHEEL_TICK_NEVER ? model->now : max(earliest, model->now);
 	case 1:
-		return max(model->now + 1, min(earliest, TWHEEL_TICK_NEVER - 1)) - 1;
+		return max(model->now + 1, min(earliest, LAST)) - 1;
 	default:
 		if (check_add_overflow(model->now, random_magnitude(random, bits), &now))
 			now = model->now;
-		return min(now, TWHEEL_TICK_NEVER - 1);
+		return min(now, LAST);
 	}
 }
 
-static const unsigned int slot_counts[] = { 2, 3, 20, 64, 100, 512 };
+static const unsigned int slot_counts[] = { 2, 3, 5, 7, 10, 16, 20, 64, 100, 512, 1000, 1024 };
 
 static void slots_desc(const unsigned int *slots, char *desc)
 {
@@ -264,6 +284,23 @@ static void slots_desc(const unsigned int *slots, char *desc)
 }
 
 KUNIT_ARRAY_PARAM(slots, slot_counts, slots_desc);
+
+/* From one tick with work to the next, up to the last node. */
+static void model_finish(struct kunit *test, struct model *model)
+{
+	u64 next, moved;
+
+	while ((next = queue_next(&queue)) != TWHEEL_TICK_NEVER) {
+		moved = queue.nr_cascaded;
+		if (next > model->now)
+			model_advance(test, model, next - 1);
+		KUNIT_ASSERT_EQ(test, queue.nr_cascaded, moved);
+		KUNIT_ASSERT_EQ(test, queue_next(&queue), next);
+		model_advance(test, model, next);
+	}
+	KUNIT_EXPECT_EQ(test, model_earliest(model), TWHEEL_TICK_NEVER);
+	KUNIT_EXPECT_LE(test, queue.nr_cascaded, model->moves);
+}
 
 static void model_run(struct kunit *test, bool lack_memory)
 {
@@ -276,7 +313,8 @@ static void model_run(struct kunit *test, bool lack_memory)
 	random_start(test, &random);
 	model = kunit_kzalloc(test, sizeof(*model), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, model);
-	model->now = random_magnitude(&random, 40);
+	/* Mostly where the slots of the levels do not begin together. */
+	model->now = random_magnitude(&random, 64) % LAST;
 	queue_start(test, *slots, model->now);
 
 	for (round = 0; round < 5000; round++) {
@@ -293,9 +331,11 @@ static void model_run(struct kunit *test, bool lack_memory)
 			twheel_queue_forward(&queue, model->now);
 			break;
 		default:
-			model_add(test, model, i, random_magnitude(&random, 64) - 1);
+			model_add(test, model, i, random_distance(model, &random));
 		}
 	}
+	if (!lack_memory)
+		model_finish(test, model);
 	for (i = 0; i < MODEL_NODES; i++)
 		model_cancel(model, i);
 }

@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 
+#include "../queue.h"
 #include "../vtime.h"
 #include "timer_set.h"
 
@@ -130,17 +131,6 @@ void expect_exact(struct kunit *test, const struct member *member, u64 slop)
 			    "timer %u, %llu ns ahead", i, member->deadline - member->added);
 	KUNIT_EXPECT_LE_MSG(test, member->fired, member->latest + slop,
 			    "timer %u, %llu ns ahead", i, member->deadline - member->added);
-}
-
-unsigned int level_of(u64 ticks, unsigned int slots)
-{
-	unsigned int level = 0;
-
-	while (ticks >= slots - 1) {
-		ticks = div64_u64(ticks, slots);
-		level++;
-	}
-	return level;
 }
 
 unsigned int level_of_delay(const struct twheel *wheel, unsigned int slots, u64 delay)

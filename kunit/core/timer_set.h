@@ -67,9 +67,6 @@ u64 timer_set_slop(const struct timer_set *timer_set);
 /* Expect that a timer fired once, not early, and at most @slop after @latest. */
 void expect_exact(struct kunit *test, const struct member *member, u64 slop);
 
-/* Return the highest possible level of a node that is @ticks ahead. The lowest level is 0. */
-unsigned int level_of(u64 ticks, unsigned int slots);
-
 /* level_of() for a timer of a wheel, which may place it by a time that is a jiffy old. */
 unsigned int level_of_delay(const struct twheel *wheel, unsigned int slots, u64 delay);
 
