@@ -2,6 +2,7 @@
 """Tests of purgatories in an event loop."""
 
 import asyncio
+import ctypes
 import errno
 import gc
 import os
@@ -10,12 +11,13 @@ import socket
 import threading
 import traceback
 import unittest
+import unittest.mock
 import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
 import twheel
-from twheel import AsyncEvents, AsyncPurgatory, Purgatory, Reason
+from twheel import AsyncEvents, AsyncPurgatory, Purgatory, Reason, _lib
 
 NAME = "python-aio-test"
 
@@ -118,6 +120,137 @@ class Waits(Loop):
         self.assertTrue(operation.cancel())
         with self.assertRaises(asyncio.CancelledError):
             await operation
+
+
+class Together(Loop):
+    """The operations of all wait() of an iteration are added by one system call."""
+
+    def calls(self, **options: Any) -> unittest.mock.Mock:
+        """Watch the system calls that add operations."""
+        mock = unittest.mock.Mock(wraps=_lib.lib.twheel_execute, **options)
+        self.enterContext(unittest.mock.patch.object(_lib.lib, "twheel_execute", mock))
+        return mock
+
+    def begin(self, *keys: twheel.WatchLike, **options: Any) -> "asyncio.Task[twheel.Event]":
+        return asyncio.create_task(self.purgatory.wait(keys, **options))
+
+    async def test_waits_of_an_iteration_are_added_by_one_call(self) -> None:
+        calls = self.calls()
+        tasks = [self.begin(i, cookie=i, timeout=3600 + i % 2 / 2) for i in range(100)]
+        tasks += [self.begin(i, "b", quorum=2, cookie=i) for i in range(100, 200)]
+        await asyncio.sleep(0)
+        self.assertEqual(calls.call_count, 0)
+        await asyncio.sleep(0)
+        self.assertEqual(calls.call_count, 1)
+        pending = sorted(self.purgatory.purgatory.list(), key=lambda pending: pending.cookie)
+        self.assertEqual([operation.cookie for operation in pending], list(range(200)))
+        self.assertEqual([operation.nr_keys for operation in pending], [1] * 100 + [2] * 100)
+        self.purgatory.signal("b")
+        for i in range(200):
+            self.assertEqual(self.purgatory.signal(i, i), 1)
+        events = await asyncio.gather(*tasks)
+        self.assertEqual([event.value for event in events], list(range(200)))
+
+    async def test_a_call_adds_a_limited_number(self) -> None:
+        calls = self.calls()
+        tasks = [self.begin("a") for _ in range(600)]
+        await asyncio.sleep(0)
+        self.assertEqual(self.purgatory.signal("a"), 600)
+        self.assertEqual(calls.call_count, 3)
+        await asyncio.gather(*tasks)
+
+    async def test_a_failed_add_concerns_its_task_only(self) -> None:
+        first, wrong, last = self.begin("a"), self.begin("a", quorum=2), self.begin("a")
+        with self.assertRaisesRegex(OSError, "condition QUORUM, nr_keys 1, quorum 2") as caught:
+            await wrong
+        self.assertEqual(caught.exception.errno, errno.EINVAL)
+        self.assertEqual(self.purgatory.signal("a"), 2)
+        await asyncio.gather(first, last)
+
+    async def test_a_wait_that_cannot_be_packed_concerns_its_task_only(self) -> None:
+        wrong: list[Any] = [
+            self.begin(cookie=2**64),
+            self.begin(1.5),  # type: ignore[arg-type]
+            self.begin("a", period=1),
+            self.begin("a", timeout=1, deadline=1),
+        ]
+        task = self.begin("a")
+        errors = await asyncio.gather(*wrong, return_exceptions=True)
+        self.assertEqual([type(e) for e in errors], [OverflowError, *3 * [TypeError]])
+        self.assertEqual(self.purgatory.signal("a"), 1)
+        await task
+
+    async def test_a_wait_with_too_many_keys_is_refused(self) -> None:
+        with self.assertRaises(OSError) as expected:
+            self.purgatory.add(range(65))
+        with self.assertRaises(OSError) as caught:
+            await self.purgatory.wait(range(65))
+        self.assertEqual(caught.exception.errno, expected.exception.errno)
+
+    async def test_a_full_purgatory_refuses_the_last_waits(self) -> None:
+        with Purgatory.create(NAME, max_pending=3):
+            self.addCleanup(Purgatory.remove, NAME, force=True)
+            async with AsyncPurgatory(NAME) as named:
+                tasks = [asyncio.create_task(named.wait(["a"])) for _ in range(5)]
+                for task in tasks[3:]:
+                    with self.assertRaises(OSError) as caught:
+                        await task
+                    self.assertEqual(caught.exception.errno, errno.ENOSPC)
+                self.assertEqual(named.signal("a"), 3)
+                await asyncio.gather(*tasks[:3])
+
+    async def test_a_failed_call_ends_all_its_waits(self) -> None:
+        def fail(*_: Any) -> int:
+            ctypes.set_errno(errno.ENOMEM)
+            return -1
+
+        self.calls(side_effect=fail)
+        tasks = [self.begin("a") for _ in range(3)]
+        errors: list[Any] = await asyncio.gather(*tasks, return_exceptions=True)
+        self.assertEqual([error.errno for error in errors], 3 * [errno.ENOMEM])
+
+    async def test_a_wait_that_is_cancelled_before_its_add_leaves_nothing_behind(self) -> None:
+        task, other = self.begin("a"), self.begin("a")
+        asyncio.get_running_loop().call_soon(task.cancel)
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        self.assertEqual(self.purgatory.signal("a"), 1)
+        await other
+        await until(lambda: not self.purgatory._waiting)
+
+    async def test_a_wait_that_is_thrown_away_is_not_added(self) -> None:
+        coroutine = self.purgatory.wait(["a"])
+        coroutine.send(None)
+        coroutine.close()
+        self.assertEqual(self.pending(), 0)
+
+    async def test_close_ends_a_wait_before_its_add(self) -> None:
+        task = self.begin("a")
+        await asyncio.sleep(0)
+        calls = self.calls()
+        self.purgatory.close()
+        with self.assertRaises(twheel.Closed):
+            await task
+        self.assertEqual(calls.call_count, 0)
+
+    async def test_close_of_the_inner_purgatory_ends_a_wait_before_its_add(self) -> None:
+        inner = self.purgatory.purgatory
+        task = self.begin("a")
+        await asyncio.sleep(0)
+        inner.close()
+        with self.assertRaises(twheel.Closed):
+            await task
+
+    async def test_another_thread_leaves_the_adds_to_the_loop(self) -> None:
+        results: list[int] = []
+        task = self.begin("a")
+        await asyncio.sleep(0)
+        thread = threading.Thread(target=lambda: results.append(self.purgatory.signal("a")))
+        thread.start()
+        thread.join()
+        self.assertEqual(results, [0])
+        self.assertEqual(self.purgatory.signal("a", 3), 1)
+        self.assertEqual((await task).value, 3)
 
 
 class Cancellation(Loop):
@@ -630,6 +763,25 @@ class Forked(unittest.TestCase):
         self.in_child(lambda: self.run_in_loop(use()))
         self.goes_on()
 
+    def test_the_child_does_not_add_what_the_parent_waits_for(self) -> None:
+        waits = self.loop.create_task(self.purgatory.wait(["b"]))
+        self.loop.call_soon(self.loop.stop)
+        self.loop.run_forever()
+        self.assertTrue(self.purgatory._adds.adds)
+
+        def run() -> None:
+            self.run_in_loop(asyncio.sleep(0.002))
+            self.assertEqual(self.purgatory.purgatory.query().pending, 1)
+
+        async def wait() -> None:
+            self.assertEqual(self.purgatory.purgatory.query().pending, 2)
+            self.assertEqual(self.purgatory.signal("b", 5), 1)
+            self.assertEqual((await waits).value, 5)
+
+        self.in_child(run)
+        self.run_in_loop(wait())
+        self.goes_on()
+
     def test_a_signal_of_the_child_reaches_the_parent(self) -> None:
         async def signal() -> None:
             self.assertEqual(self.purgatory.signal("a", 5), 1)
@@ -875,6 +1027,22 @@ class EndOfLoop(unittest.TestCase):
             purgatory.close()
             self.assertEqual(other.query().pending, 0)
             self.assertTrue(purgatory.closed and purgatory.purgatory.closed)
+
+    def test_a_wait_is_not_added_after_the_end_of_the_loop(self) -> None:
+        async def start() -> AsyncPurgatory:
+            purgatory = AsyncPurgatory()
+            self.task = asyncio.create_task(purgatory.wait(["a"]))
+            return purgatory
+
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda *_: None)  # the task is destroyed while it is pending
+        purgatory = loop.run_until_complete(start())
+        self.assertTrue(purgatory._adds.adds)
+        loop.close()
+        self.assertEqual(purgatory.signal("a"), 0)
+        purgatory.close()
+        del self.task
+        gc.collect()
 
     def test_a_queue_is_closed_after_the_end_of_the_loop(self) -> None:
         async def start() -> tuple[AsyncEvents, "asyncio.Task[twheel.Event]"]:

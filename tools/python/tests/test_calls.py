@@ -11,6 +11,7 @@ import pathlib
 import re
 import select
 import signal
+import sys
 import threading
 import time
 import unittest
@@ -21,7 +22,7 @@ from contextlib import AbstractContextManager
 
 import twheel
 from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Right, Watch, _lib
-from twheel._purgatory import interval
+from twheel._purgatory import EVENT, interval
 
 NAME = "python-test"
 LAYOUT = pathlib.Path(__file__).parent / "../../selftests/twheel_layout_test.c"
@@ -105,7 +106,7 @@ class Layout(unittest.TestCase):
     def test_structures_have_the_layout_of_the_kernel(self) -> None:
         text = LAYOUT.read_text()
         names = [name for name in vars(_lib) if name.startswith("twheel_")]
-        self.assertGreater(len(names), 8)
+        self.assertGreater(len(names), 7)
         for name in names:
             structure = getattr(_lib, name)
             size = re.search(rf"SIZE\({name}, (\d+)\)", text)
@@ -115,6 +116,19 @@ class Layout(unittest.TestCase):
             for field, offset, length in fields:
                 member = getattr(structure, field)
                 self.assertEqual((member.offset, member.size), (int(offset), int(length)), field)
+
+    @unittest.skipUnless(LAYOUT.exists(), "needs the sources")
+    def test_an_event_has_the_layout_of_the_kernel(self) -> None:
+        text = LAYOUT.read_text()
+        packed = bytearray(EVENT.size)
+        self.assertIn(f"SIZE(twheel_event, {len(packed)})", text)
+        names = "id cookie value deadline time reason flags error clock expirations satisfied missing"
+        for number, name in enumerate(names.split()):
+            field = re.search(rf"FIELD\(twheel_event, {name}, (\d+), (\d+)\)", text)
+            assert field, name
+            offset, length = int(field[1]), int(field[2])
+            packed[offset : offset + length] = number.to_bytes(length, sys.byteorder)
+        self.assertEqual(EVENT.unpack(packed), tuple(range(12)))
 
 
 class WriteOnly(Calls):

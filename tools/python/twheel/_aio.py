@@ -15,8 +15,8 @@ import weakref
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, Self
 
-from ._batch import Batch
-from ._key import KeyLike, WatchLike
+from ._batch import Adds, Batch, Wait, add_error
+from ._key import KeyLike, WatchLike, tuple_of_keys
 from ._purgatory import (
     Clock,
     Condition,
@@ -70,12 +70,9 @@ class Operation(asyncio.Future[Event]):
     _completed: Event | None = None
     _taken = 0
 
-    def __init__(
-        self, purgatory: "AsyncPurgatory", id: int, keys: tuple[WatchLike, ...]
-    ) -> None:
+    def __init__(self, purgatory: "AsyncPurgatory", id: int) -> None:
         super().__init__(loop=purgatory._loop)
         self.id = id
-        self._keys = keys
         self._purgatory = purgatory
 
     def __del__(self) -> None:
@@ -149,23 +146,18 @@ class Operation(asyncio.Future[Event]):
                 raise
             return False
 
-    def _close(self) -> None:
-        if not self.done():
-            with contextlib.suppress(RuntimeError):  # of a loop that is closed
-                self.set_exception(Closed(f"{self._purgatory.purgatory} was closed"))
 
-    def _resolve(self, event: Event) -> None:
-        event = event._replace(keys=self._keys)
-        if event.reason == Reason.COMPLETED:
-            self._completed = event
-        if event.reason == Reason.EXPIRED:
-            self.set_exception(Expired(event))
-        elif event.reason == Reason.CANCELLED:
-            self.set_exception(Cancelled(event))
-        elif event.error:
-            self.set_exception(OSError(-event.error, os.strerror(-event.error)))
-        else:
-            self.set_result(event)
+def resolve(future: asyncio.Future[Event], event: Event) -> None:
+    if isinstance(future, Operation) and event.reason == Reason.COMPLETED:
+        future._completed = event
+    if event.reason == Reason.EXPIRED:
+        future.set_exception(Expired(event))
+    elif event.reason == Reason.CANCELLED:
+        future.set_exception(Cancelled(event))
+    elif event.error:
+        future.set_exception(OSError(-event.error, os.strerror(-event.error)))
+    else:
+        future.set_result(event)
 
 
 class Owner:
@@ -183,6 +175,7 @@ class Owner:
         self.loop = asyncio.get_running_loop()
         self.is_forked = False
         self._thread = threading.current_thread().name
+        self._ident = threading.get_ident()
         self._process = os.getpid()
         self.all.add(self)
 
@@ -191,6 +184,11 @@ class Owner:
         """This process is the child."""
         for owner in cls.all:
             owner.is_forked = True
+
+    def is_here(self) -> bool:
+        """This thread is that of the loop, which has not ended."""
+        here = not self.is_forked and threading.get_ident() == self._ident
+        return here and not self.loop.is_closed()
 
     def check_process(self, subject: object) -> None:
         if self.is_forked:
@@ -254,25 +252,34 @@ class AsyncPurgatory:
         self._owner = Owner()
         self._loop = self._owner.loop
         if isinstance(purgatory, Purgatory):
-            self.purgatory = purgatory._take_over()
+            self._purgatory = purgatory._take_over()
         else:
-            self.purgatory = Purgatory(purgatory, nonblock=True)
-        self._fd = self.purgatory.fileno()
+            self._purgatory = Purgatory(purgatory, nonblock=True)
+        self._fd = self._purgatory.fileno()
         self._on_event = on_event
+        # Those of wait() that have not been added.
+        self._adds = Adds()
         # Operations whose events have not been read.
-        self._waiting: dict[int, Operation] = {}
+        self._waiting: dict[int, Wait] = {}
         # Events that were read and not delivered, since on_event may close the purgatory.
         self._events: collections.deque[Event] = collections.deque()
         self._ended = False
         os.set_blocking(self._fd, False)
         self._owner.add_reader(self._fd, self._read)
-        self.purgatory._begin_reader(self._end)
+        self._purgatory._begin_reader(self._end)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def purgatory(self) -> Purgatory:
+        """The calls of the device. In the loop's thread they follow each wait() that has begun."""
+        if self._adds.adds:
+            self._send()
+        return self._purgatory
 
     def add(
         self,
@@ -288,10 +295,12 @@ class AsyncPurgatory:
         cookie: int = 0,
         cancel_on_set: bool = False,
     ) -> Operation:
-        """Add an operation to await, with the parameters of Purgatory.add()."""
+        """
+        Add an operation to await, with the parameters of Purgatory.add(). It is pending when the call
+        returns: a message that makes others signal its keys may follow.
+        """
         self._check()
-        if not isinstance(keys, str):  # which Purgatory.add() refuses
-            keys = tuple(keys)
+        keys = tuple_of_keys(keys)
         id = self.purgatory.add(
             keys,
             timeout=timeout,
@@ -305,17 +314,78 @@ class AsyncPurgatory:
             cancel_on_set=cancel_on_set,
         )
         # The event may be queued already, but only the loop reads it.
-        operation = self._waiting[id] = Operation(self, id, tuple(keys))
+        operation = Operation(self, id)
+        wait = self._waiting[id] = Wait()
+        wait.keys, wait.future, wait.id = keys, operation, id
         return operation
 
     @parameters_of(add)
-    async def wait(self, *keys: Any, **options: Any) -> Event:
-        """Add an operation and await it, with the results of Operation."""
-        return await self.add(*keys, **options)
+    async def wait(
+        self,
+        keys: Iterable[WatchLike] = (),
+        *,
+        timeout: float | None = None,
+        cookie: int = 0,
+        **options: Any,
+    ) -> Event:
+        """
+        Add an operation and await it, with the results of Operation. One system call adds those of
+        all tasks that wait in an iteration of the loop, at its end, or before another call of the
+        loop's thread.
+        """
+        owner = self._owner
+        if asyncio._get_running_loop() is not owner.loop or self._ended or owner.is_forked:
+            self._check()
+        # A plain future costs half as much to await as an Operation.
+        future: asyncio.Future[Event] = asyncio.Future(loop=self._loop)
+        wait = Wait()
+        wait.keys = keys if type(keys) is tuple else tuple_of_keys(keys)
+        wait.future = future
+        wait.id = 0
+        adds = self._adds
+        if not adds.adds:
+            self._loop.call_soon(self._send)
+        if adds.put(wait, timeout, cookie, options):
+            self._send()
+        try:
+            return await future
+        except (asyncio.CancelledError, GeneratorExit):
+            self._abandon(wait)
+            raise
 
     def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> int:
         """Signal a key, from any thread. Return the number of completed operations."""
         return self.purgatory.signal(key, value, amount=amount, limit=limit)
+
+    def _send(self) -> None:
+        """Add the operations of wait(). Only the loop does so, not other threads or a forked process."""
+        if not self._adds.adds or not self._owner.is_here():
+            return
+        waiting = self._waiting
+        for add, command, (id, error) in self._adds.execute(self._fd):
+            wait = add[0]
+            if not error:
+                # The event may be queued already, but only the loop reads it.
+                wait.id = id
+                waiting[id] = wait
+            elif not wait.future.done():
+                wait.future.set_exception(add_error(error, command))
+
+    def _abandon(self, wait: Wait) -> None:
+        """The task of a wait() was cancelled, or is destroyed: no task takes the event."""
+        future = wait.future
+        if future.done() and not future.cancelled():
+            if future.exception() is None:
+                self._pass_on_soon(future.result())
+            return
+        with contextlib.suppress(RuntimeError, OSError):  # of what is closed
+            future.cancel()
+            if not self._owner.is_here():
+                return
+            if not wait.id:
+                self._adds.drop(wait)
+            elif wait.id in self._waiting and not self._purgatory.cancel(wait.id):
+                self._expect(wait.id)
 
     def close(self) -> None:
         """
@@ -331,7 +401,7 @@ class AsyncPurgatory:
                 self._finish()
             finally:
                 self._end()
-        self.purgatory.close()
+        self._purgatory.close()
 
     @property
     def closed(self) -> bool:
@@ -339,16 +409,16 @@ class AsyncPurgatory:
         return self._ended
 
     def _check(self) -> None:
-        self._owner.check(self.purgatory)
+        self._owner.check(self._purgatory)
         if self._ended:
-            raise Closed(f"{self.purgatory} is closed")
+            raise Closed(f"{self._purgatory} is closed")
 
     def _read(self) -> bool:
         """Deliver the queued events, up to a number. Return False if none was queued."""
         if self._owner.is_forked:  # in a copy of the loop
             return False
         try:
-            events = self.purgatory.read(MAX_EVENTS)
+            events = self._purgatory.read(MAX_EVENTS)
         except BlockingIOError:
             return False
         self._events.extend(events)
@@ -360,12 +430,19 @@ class AsyncPurgatory:
     def _deliver(self) -> None:
         while self._events:
             event = self._events.popleft()
-            operation = self._waiting.pop(event.id, None)
-            if operation is None:
+            wait = self._waiting.pop(event.id, None)
+            if wait is None:
                 self._pass_on(event)
-            elif not operation.done():
-                with contextlib.suppress(RuntimeError):  # of a loop that is closed
-                    operation._resolve(event)
+                continue
+            event = Event(*event[:-1], wait.keys)
+            future = wait.future
+            if not future.done():
+                try:
+                    resolve(future, event)
+                except RuntimeError:  # of a loop that is closed
+                    pass
+            elif event.reason == Reason.COMPLETED and not isinstance(future, Operation):
+                self._pass_on(event)
 
     def _expect(self, id: int) -> None:
         """
@@ -385,9 +462,9 @@ class AsyncPurgatory:
                 return
         except OSError as error:  # of a descriptor that something else has closed
             lost = error
-        operation = self._waiting.pop(id, None)
-        if operation is not None and not operation.done():
-            operation.set_exception(lost)
+        wait = self._waiting.pop(id, None)
+        if wait is not None and not wait.future.done():
+            wait.future.set_exception(lost)
 
     def _pass_on(self, event: Event) -> None:
         """No task takes the event. An exception must not prevent the delivery of others."""
@@ -418,20 +495,27 @@ class AsyncPurgatory:
         Cancel the operations, and deliver the events of those that had ended before. Closing the
         descriptor is not enough: another process may have it open, too.
         """
+        self._close_all(self._adds.take())
         self._deliver()
-        ids = [id for id, operation in self._waiting.items() if not operation.done()]
-        with contextlib.suppress(OSError), Batch(self.purgatory) as batch:
+        ids = [id for id, wait in self._waiting.items() if not wait.future.done()]
+        with contextlib.suppress(OSError), Batch(self._purgatory) as batch:
             for id in ids:
                 batch.cancel(id)
             for id, result in zip(ids, batch.submit()):
                 if not result.error:
-                    self._waiting[id]._close()
+                    self._close_all([self._waiting[id]])
         # The others have their events in the queue, or on the way to it.
-        late = [operation for operation in self._waiting.values() if not operation.done()]
+        late = [wait for wait in self._waiting.values() if not wait.future.done()]
         poll = select.poll()
         poll.register(self._fd, select.POLLIN)
         while not self._ended and (self._read() or (late and poll.poll(LATEST_EVENT * 1000))):
-            late = [operation for operation in late if not operation.done()]
+            late = [wait for wait in late if not wait.future.done()]
+
+    def _close_all(self, waits: Iterable[Wait]) -> None:
+        for wait in waits:
+            if not wait.future.done():
+                with contextlib.suppress(RuntimeError):  # of a loop that is closed
+                    wait.future.set_exception(Closed(f"{self._purgatory} was closed"))
 
     def _end(self) -> None:
         """No further event is read. The descriptor is still open."""
@@ -442,8 +526,7 @@ class AsyncPurgatory:
             return
         self._loop.remove_reader(self._fd)
         waiting, self._waiting = self._waiting, {}
-        for operation in waiting.values():
-            operation._close()
+        self._close_all([*waiting.values(), *self._adds.take()])
 
 
 class AsyncEvents:

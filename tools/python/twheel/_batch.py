@@ -6,18 +6,31 @@ The commands and the results are packed bytes in the layout of <linux/twheel.h>:
 library for each command and each result would take longer than the calls that a batch saves.
 """
 
+import asyncio
 import ctypes
 import errno
+import functools
+import os
 import struct
 import threading
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from . import _lib
-from ._key import Key, KeyLike, WatchLike, s32, specs, u64
+from ._key import U64_MAX, KeyLike, WatchLike, pair_of, s32, spec_of, specs, u64
 from ._lib import check, lib
-from ._purgatory import Purgatory, Rearm, add_args, parameters_of, rearm_fields, signal_args
-
+from ._purgatory import (
+    Event,
+    Purgatory,
+    Rearm,
+    add_args,
+    describe,
+    interval,
+    pack_add,
+    parameters_of,
+    rearm_fields,
+    signal_args,
+)
 
 
 class Command:
@@ -43,6 +56,14 @@ CANCEL_KEY = Command(8, "QQ8x")
 
 # struct twheel_result: the value, the error and a reserved field.
 RESULT = struct.Struct("=Qi4x")
+
+# The fields of a struct twheel_add_args that two adds of a program differ in: deadline, cookie, id, keys.
+FIELDS = struct.Struct("=4Q")
+
+
+def add_command(args: bytes) -> bytes:
+    used = len(args.rstrip(b"\0"))
+    return ADDS[(used > 32) + (used > 56)].pack(args)
 
 
 class Result(NamedTuple):
@@ -110,8 +131,7 @@ class Batch:
     @parameters_of(Purgatory.add)
     def add(self, *keys: Any, **options: Any) -> None:
         args, array = add_args(*keys, **options)
-        used = len(args.rstrip(b"\0"))
-        self._put(ADDS[(used > 32) + (used > 56)].pack(args))
+        self._put(add_command(args))
         self._keys.append(array)
 
     def cancel(self, id: int) -> None:
@@ -154,13 +174,13 @@ class Batch:
         self._keys.append(array)
 
     def unwatch(self, id: int, key: KeyLike) -> None:
-        self._put(UNWATCH.pack(*Key(key).pair(), u64(id, "id")))
+        self._put(UNWATCH.pack(*pair_of(key), u64(id, "id")))
 
     def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> None:
         self._put(SIGNAL.pack(signal_args(key, value, amount, limit)))
 
     def cancel_key(self, key: KeyLike) -> None:
-        self._put(CANCEL_KEY.pack(*Key(key).pair()))
+        self._put(CANCEL_KEY.pack(*pair_of(key)))
 
     def _check(self) -> None:
         """Raise an error if the batch cannot be used."""
@@ -196,3 +216,94 @@ class Batch:
         self._results += [Result(-errno.ECANCELED, 0)] * len(self._commands)
         self._commands.clear()
         self._keys.clear()
+
+
+@functools.lru_cache(maxsize=64)
+def template(
+    nr_keys: int, has_timeout: bool = True, **options: Any
+) -> tuple[bytes, int, bytes]:
+    """
+    The command of an add before its deadline, a deadline that is absolute or never, and the command
+    after the address of its keys. Most adds of a program have the same options.
+    """
+    args = pack_add(nr_keys, 0, (0, 0, 0, 0), timeout=0 if has_timeout else None, **options)
+    command = ADDS[2].pack(args) if any(args[56:]) else ADDS[1].pack(args[:56])
+    return command[:16], FIELDS.unpack(command[16:48])[0], command[48:]
+
+
+class Wait:
+    """An operation that an event loop waits for: its keys, the future of its event, and its id."""
+
+    __slots__ = ("keys", "future", "id")
+
+    keys: tuple[WatchLike, ...]
+    future: asyncio.Future[Event]
+    id: int  # 0 until it is added
+
+
+# Its specs of the keys, deadline, cookie, and the head and tail of its template().
+Add: TypeAlias = tuple[Wait, bytes, int, int, bytes, bytes]
+
+
+class Adds:
+    """
+    The adds of a system call. They become commands together, when the address of all keys is known:
+    an array for the keys of each would cost more than its share of the call.
+
+    A handler of a signal may take the adds while another one is put.
+    """
+
+    MAX = 256
+
+    def __init__(self) -> None:
+        self.adds: list[Add] = []
+        self._results = ctypes.create_string_buffer(self.MAX * RESULT.size)
+
+    def put(
+        self, wait: Wait, timeout: float | None, cookie: int, options: dict[str, Any]
+    ) -> bool:
+        """Put an add. Return True if there is no space for another one."""
+        nr = len(wait.keys)
+        specs = spec_of(wait.keys[0]) if nr == 1 else b"".join([spec_of(key) for key in wait.keys])
+        if not 0 <= cookie <= U64_MAX:
+            u64(cookie, "cookie")
+        if timeout is None:
+            head, expiry, tail = template(nr, False, **options)
+        else:
+            head, _, tail = template(nr, **options) if options else template(nr)
+            ns = timeout * 10**9
+            expiry = ns if type(ns) is int and 0 <= ns < _lib.NEVER else interval(timeout)
+        adds = self.adds
+        adds.append((wait, specs, expiry, cookie, head, tail))
+        return len(adds) == self.MAX
+
+    def take(self) -> list[Wait]:
+        """Return the waits, which will not be added."""
+        adds, self.adds = self.adds, []
+        return [add[0] for add in adds]
+
+    def drop(self, wait: Wait) -> None:
+        self.adds = [add for add in self.adds if add[0] is not wait]
+
+    def execute(self, fd: int) -> Iterable[tuple[Add, bytes, tuple[Any, ...]]]:
+        """Execute the adds. Return them with the id, or else a negative error number, of each."""
+        adds, self.adds = self.adds, []
+        specs = b"".join([add[1] for add in adds])
+        address = ctypes.cast(ctypes.c_char_p(specs), ctypes.c_void_p).value or 0
+        commands = []
+        for _, own, expiry, cookie, head, tail in adds:
+            commands.append(head + FIELDS.pack(expiry, cookie, 0, address if own else 0) + tail)
+            address += len(own)
+        packed = b"".join(commands)
+        done = lib.twheel_execute(fd, packed, len(packed), self._results, len(adds), 0)
+        results: list[tuple[Any, ...]]
+        results = [*RESULT.iter_unpack(self._results.raw[: max(done, 0) * RESULT.size])]
+        # A call that fails, or that a fatal signal ends, has not executed the others.
+        error = ctypes.get_errno() if done < 0 else errno.ECANCELED
+        results += [(0, -error)] * (len(adds) - len(results))
+        return zip(adds, commands, results)
+
+
+def add_error(error: int, command: bytes) -> OSError:
+    args = command[8:].ljust(ctypes.sizeof(_lib.twheel_add_args), b"\0")
+    return OSError(-error, f"{os.strerror(-error)}: {describe(args)}")

@@ -3,19 +3,23 @@
 
 import ctypes
 import errno
+import os
 import struct
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, Union
+from typing import Any, NamedTuple, NoReturn, TypeAlias, Union
 
 from . import _lib
 from ._lib import lib
 
 U64_MAX = 2**64 - 1
 
-# struct twheel_watch_spec. It is filled faster than the fields of a ctypes.Structure.
-SPEC = struct.Struct("=QQII")
+# struct twheel_watch_spec: the key, need and bit. It is filled faster than a ctypes.Structure.
+SPEC = struct.Struct("=QQI4x")
+NUMBER = struct.Struct("=8xQI4x")
+NEED = struct.Struct("=I4x")
+ONE = NEED.pack(1)
 
 
 def u64(value: int, name: str) -> int:
@@ -58,16 +62,7 @@ class Key:
     low: int
 
     def __init__(self, value: "KeyLike") -> None:
-        if isinstance(value, Key):
-            self._set(value.high, value.low)
-        elif isinstance(value, int):
-            self._set(0, u64(value, "a key"))  # twheel_key_number()
-        elif isinstance(value, str):
-            self._convert(lib.twheel_key_text, value)
-        elif isinstance(value, uuid.UUID):
-            self._convert(lib.twheel_key_uuid, str(value))
-        else:
-            raise TypeError(f"not a key: {value!r}")
+        self._set(*pair_of(value))
 
     @classmethod
     def hash(cls, data: str | bytes) -> "Key":
@@ -81,18 +76,17 @@ class Key:
         The key of "text:TEXT", "num:NUMBER", "uuid:UUID" or "hash:TEXT", or one of the first three
         without prefix.
         """
-        key = cls(0)
-        key._convert(lib.twheel_key_parse, text)
-        return key
+        raw = _lib.twheel_key()
+        given = text_of(text)
+        if lib.twheel_key_parse(given, ctypes.byref(raw)) < 0:
+            fail_key(ctypes.get_errno(), text, given)
+        return cls.from_raw(raw)
 
     @classmethod
     def from_raw(cls, raw: _lib.twheel_key) -> "Key":
         key = cls(0)
         key._set(raw.v[0], raw.v[1])
         return key
-
-    def pair(self) -> tuple[int, int]:
-        return self.high, self.low
 
     def raw(self) -> _lib.twheel_key:
         return _lib.twheel_key((ctypes.c_uint64 * 2)(self.high, self.low))
@@ -104,15 +98,6 @@ class Key:
 
     def __repr__(self) -> str:
         return f"Key.parse({str(self)!r})"
-
-    def _convert(self, function: Callable[..., Any], text: str) -> None:
-        raw = _lib.twheel_key()
-        given = text_of(text)
-        if function(given, ctypes.byref(raw)) < 0:
-            long = ctypes.get_errno() == errno.ENAMETOOLONG
-            hint = ", Key.hash() takes more than 16" if long else ""
-            _lib.fail(f"key {text!r}, {len(given)} bytes{hint}")
-        self._set(raw.v[0], raw.v[1])
 
     def _set(self, high: int, low: int) -> None:
         object.__setattr__(self, "high", high)
@@ -134,14 +119,48 @@ KeyLike: TypeAlias = Union[Key, int, str, uuid.UUID]
 WatchLike: TypeAlias = Union[KeyLike, Watch]
 
 
+def fail_key(error: int, text: str, given: bytes) -> NoReturn:
+    hint = ", Key.hash() takes more than 16" if error == errno.ENAMETOOLONG else ""
+    raise OSError(error, f"{os.strerror(error)}: key {text!r}, {len(given)} bytes{hint}")
+
+
+def spec_of(key: WatchLike) -> bytes:
+    """
+    A struct twheel_watch_spec with the key of twheel_key_number(), _text() or _uuid(). A call of the
+    library would take longer than the rest of an add.
+    """
+    if isinstance(key, int):
+        return NUMBER.pack(key if 0 <= key <= U64_MAX else u64(key, "a key"), 1)
+    if isinstance(key, str):
+        raw = key.encode()
+        if not 0 < len(raw) <= 16 or 0 in raw:
+            text_of(key)
+            fail_key(errno.ENAMETOOLONG if raw else errno.EINVAL, key, raw)
+        return raw.ljust(16, b"\0") + ONE
+    if isinstance(key, Key):
+        return SPEC.pack(key.high, key.low, 1)
+    if isinstance(key, Watch):
+        return spec_of(key.key)[:16] + NEED.pack(u32(key.need, "need"))
+    if isinstance(key, uuid.UUID):
+        return key.bytes + ONE
+    raise TypeError(f"not a key: {key!r}")
+
+
+def pair_of(key: KeyLike) -> tuple[int, int]:
+    """The numbers of a struct twheel_key."""
+    if isinstance(key, Watch):
+        raise TypeError(f"not a key: {key!r}")
+    high, low, _ = SPEC.unpack(spec_of(key))
+    return high, low
+
+
 def specs(keys: Iterable[WatchLike]) -> Any:
     """An array of struct twheel_watch_spec."""
+    packed = b"".join(map(spec_of, tuple_of_keys(keys)))
+    return (_lib.twheel_watch_spec * (len(packed) // SPEC.size)).from_buffer_copy(packed)
+
+
+def tuple_of_keys(keys: Iterable[WatchLike]) -> tuple[WatchLike, ...]:
     if isinstance(keys, (str, Key)):
         raise TypeError("an iterable of keys is needed, not a key")
-    watches = [key if isinstance(key, Watch) else Watch(key) for key in keys]
-    array = (_lib.twheel_watch_spec * len(watches))()
-    for number, watch in enumerate(watches):
-        SPEC.pack_into(
-            array, number * SPEC.size, *Key(watch.key).pair(), u32(watch.need, "need"), 0
-        )
-    return array
+    return tuple(keys)

@@ -6,7 +6,7 @@ uses, with their names in C.  ctypes releases the interpreter's lock during a ca
 
 import ctypes
 import os
-from ctypes import POINTER, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint32, c_uint64
+from ctypes import POINTER, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from typing import Any, NoReturn
 
 NAME = "libtwheel.so.1"
@@ -119,17 +119,6 @@ class twheel_create_args(ctypes.Structure):
     ]
 
 
-class twheel_event(ctypes.Structure):
-    _fields_ = [
-        *fields64("id", "cookie", "value", "deadline", "time"),
-        *fields32("reason", "flags"),
-        ("error", c_int32),
-        *fields32("clock"),
-        *fields64("expirations", "satisfied", "missing", "cell"),
-        ("spare", c_uint64 * 5),
-    ]
-
-
 count_p = POINTER(c_uint)
 
 # The parameters of each function.
@@ -150,15 +139,12 @@ PARAMETERS: dict[str, list[Any]] = {
     "twheel_unwatch": [c_int, c_uint64, twheel_key],
     "twheel_signal_with": [c_int, POINTER(twheel_signal_args)],
     "twheel_cancel_key": [c_int, twheel_key, count_p],
-    "twheel_read_events": [c_int, POINTER(twheel_event), c_size_t],
     "twheel_events": [c_int, c_uint32, c_int],
     "twheel_confirm": [c_int, c_uint64],
     "twheel_drain": [c_int, count_p],
     "twheel_info": [c_int, c_uint64, POINTER(twheel_pending), POINTER(twheel_watch_spec), c_uint],
     "twheel_list": [c_int, c_uint, POINTER(c_uint64), POINTER(twheel_pending), c_uint],
-    "twheel_execute": [c_int, c_char_p, c_uint, ctypes.c_void_p, c_uint, c_uint],
-    "twheel_key_text": [c_char_p, POINTER(twheel_key)],
-    "twheel_key_uuid": [c_char_p, POINTER(twheel_key)],
+    "twheel_execute": [c_int, c_void_p, c_uint, c_void_p, c_uint, c_uint],
     "twheel_key_hash": [c_char_p, c_size_t],
     "twheel_key_parse": [c_char_p, POINTER(twheel_key)],
     "twheel_key_format": [twheel_key, c_char_p],
@@ -166,7 +152,6 @@ PARAMETERS: dict[str, list[Any]] = {
 
 # The results that are not int.
 RESULTS: dict[str, Any] = {
-    "twheel_read_events": ctypes.c_ssize_t,
     "twheel_key_hash": twheel_key,
     "twheel_key_format": c_char_p,
 }

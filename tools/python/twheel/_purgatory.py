@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, NoReturn, ParamSpec, Self, TypeVar
 
 from . import _lib
-from ._key import Key, KeyLike, Watch, WatchLike, s32, specs, text_of, u32, u64
+from ._key import SPEC, Key, KeyLike, Watch, WatchLike, pair_of, s32, specs, text_of, u32, u64
 from ._lib import check, lib
 
 if TYPE_CHECKING:
@@ -202,22 +202,26 @@ class State(NamedTuple):
     wakeups: int
 
 
-# The input fields of struct twheel_add_args and twheel_signal_args, with the size of the structure.
-# They are packed faster than a ctypes.Structure is filled.
+# The input fields of struct twheel_add_args and twheel_signal_args, with the size of the structure,
+# and the fields of an event. They are packed faster than a ctypes.Structure is filled.
 ADD = struct.Struct("=2I2Q8xQ4I4QI4x")
 SIGNAL = struct.Struct("=QQQQI12x")
+EVENT = struct.Struct("=5Q2IiI3Q48x")
+
+CLOCKS = {int(clock): clock for clock in Clock}
+REASONS = {int(reason): reason for reason in Reason}
 
 
 def interval(seconds: float | None) -> int:
     """Rounded up to ns, so that no operation expires early. None and inf are never."""
     if seconds is None:
         return _lib.NEVER
-    if not seconds:
-        return 0
-    if math.isnan(seconds):
-        raise ValueError("a time is not a number")
     ns = seconds * 10**9
-    return _lib.NEVER if ns >= 2**63 else math.ceil(max(ns, 0))
+    if 0 <= ns < 2**63:
+        return ns if type(ns) is int else math.ceil(ns)
+    if math.isnan(ns):
+        raise ValueError("a time is not a number")
+    return 0 if ns < 0 else _lib.NEVER
 
 
 def time_or_none(time: int) -> int | None:
@@ -243,38 +247,70 @@ def add_args(
     fixed_delay: bool = False,
 ) -> tuple[bytes, Any]:
     """The struct twheel_add_args of Purgatory.add(), and the array of keys to which it refers."""
-    if timeout is not None and deadline is not None:
+    array = specs(keys)
+    flags = (_lib.ADD_DETACHED if detached else 0) | (_lib.ADD_FIXED_DELAY if fixed_delay else 0)
+    args = pack_add(
+        len(array),
+        ctypes.addressof(array),
+        (flags, interval(period), u64(runs, "runs"), u32(queue, "queue")),
+        timeout=timeout,
+        deadline=deadline,
+        clock=clock,
+        condition=condition,
+        quorum=quorum,
+        threshold=threshold,
+        slack=slack,
+        cookie=cookie,
+        cancel_on_set=cancel_on_set,
+    )
+    return args, array
+
+
+def pack_add(
+    nr_keys: int,
+    address: int,
+    others: tuple[int, int, int, int],
+    *,
+    timeout: float | None = None,
+    deadline: int | None = None,
+    clock: Clock = Clock.MONOTONIC,
+    condition: Condition | None = None,
+    quorum: int | None = None,
+    threshold: int | None = None,
+    slack: float = 0,
+    cookie: int = 0,
+    cancel_on_set: bool = False,
+) -> bytes:
+    """A struct twheel_add_args with nr_keys struct twheel_watch_spec at the address."""
+    flags, period, runs, queue = others
+    if deadline is None:
+        expiry = interval(timeout)
+    elif timeout is None:
+        expiry = deadline
+        flags |= _lib.ADD_ABSTIME
+    else:
         raise TypeError("timeout and deadline exclude each other")
     if quorum is not None and threshold is not None:
         raise TypeError("quorum and threshold exclude each other")
-    array = specs(keys)
     if condition is None:
-        condition = Condition.ANY if len(array) else Condition.NONE
+        condition = Condition.ANY if nr_keys else Condition.NONE
         condition = Condition.QUORUM if quorum is not None else condition
         condition = Condition.SUM if threshold is not None else condition
-    flags = (
-        (_lib.ADD_ABSTIME if deadline is not None or (cancel_on_set and timeout is None) else 0)
-        | (_lib.ADD_DETACHED if detached else 0)
-        | (_lib.ADD_CANCEL_ON_SET if cancel_on_set else 0)
-        | (_lib.ADD_FIXED_DELAY if fixed_delay else 0)
-    )
-    args = ADD.pack(
-        flags,
-        clock,
-        interval(timeout) if deadline is None else u64(deadline, "deadline"),
-        u64(cookie, "cookie"),
-        ctypes.addressof(array) if len(array) else 0,
-        len(array),
-        ctypes.sizeof(_lib.twheel_watch_spec) if len(array) else 0,
-        condition,
-        u32(quorum or 0, "quorum"),
-        u64(threshold or 0, "threshold"),
-        interval(slack),  # inf is TWHEEL_SLACK_COARSE
-        interval(period),
-        u64(runs, "runs"),
-        u32(queue, "queue"),
-    )
-    return args, array
+    if cancel_on_set:
+        flags |= _lib.ADD_CANCEL_ON_SET | (_lib.ADD_ABSTIME if timeout is None else 0)
+    keys = (address, nr_keys, SPEC.size) if nr_keys else (0, 0, 0)
+    try:
+        return ADD.pack(
+            flags, clock, expiry, cookie, *keys, condition, quorum or 0, threshold or 0,
+            interval(slack) if slack else 0,  # inf is TWHEEL_SLACK_COARSE
+            period, runs, queue,
+        )
+    except struct.error:
+        u64(expiry, "deadline")
+        u64(cookie, "cookie")
+        u32(quorum or 0, "quorum")
+        u64(threshold or 0, "threshold")
+        raise
 
 
 def rearm_fields(
@@ -293,7 +329,7 @@ def rearm_fields(
 def signal_args(key: KeyLike, value: int, amount: int, limit: int) -> bytes:
     """A struct twheel_signal_args."""
     return SIGNAL.pack(
-        *Key(key).pair(), u64(amount, "amount"), u64(value, "value"), u32(limit, "limit")
+        *pair_of(key), u64(amount, "amount"), u64(value, "value"), u32(limit, "limit")
     )
 
 
@@ -306,8 +342,9 @@ def fail_control(name: str) -> NoReturn:
     _lib.fail(node=_lib.CONTROL if ctypes.get_errno() == errno.EACCES else node_of(name))
 
 
-def describe(args: _lib.twheel_add_args) -> str:
+def describe(packed: bytes) -> str:
     """The operation of an add that has failed."""
+    args = _lib.twheel_add_args.from_buffer_copy(packed)
     condition = next((c.name for c in Condition if c == args.condition), args.condition)
     fields = ("nr_keys", "quorum", "threshold", "slack", "period", "runs", "clock", "flags")
     given = [f"{field} {getattr(args, field)}" for field in fields if getattr(args, field)]
@@ -327,17 +364,27 @@ def tuple_of(kind: type[T], raw: ctypes.Structure, **converted: object) -> T:
     return tuple.__new__(kind, values)
 
 
-def event_of(raw: _lib.twheel_event) -> Event:
-    return tuple_of(
-        Event,
-        raw,
-        clock=Clock(raw.clock),
-        deadline=time_or_none(raw.deadline),
-        reason=Reason(raw.reason),
-        more=bool(raw.flags & _lib.EVENT_MORE),
-        again=bool(raw.flags & _lib.EVENT_AGAIN),
-        keys=None,
-    )
+def events_of(packed: bytes) -> list[Event]:
+    """The events of packed struct twheel_event."""
+    return [
+        Event(
+            id,
+            cookie,
+            value,
+            CLOCKS[clock],
+            None if deadline == _lib.NEVER else deadline,
+            time,
+            REASONS[reason],
+            bool(flags & _lib.EVENT_MORE),
+            error,
+            expirations,
+            satisfied,
+            missing,
+            bool(flags & _lib.EVENT_AGAIN),
+        )
+        for id, cookie, value, deadline, time, reason, flags, error, clock, expirations, satisfied,
+        missing in EVENT.iter_unpack(packed)
+    ]
 
 
 def pending_of(raw: _lib.twheel_pending, keys: Iterable[Watch]) -> Pending:
@@ -447,14 +494,10 @@ class EventQueue:
         """
         if max_events < 1:
             raise ValueError("max_events must be at least 1")
-        events = (_lib.twheel_event * max_events)()
-        while True:
-            nr = lib.twheel_read_events(self._fd, events, max_events)
-            if nr >= 0:
-                return [event_of(event) for event in events[:nr]]
-            # The handlers of Python run, and may raise, before the next call.
-            if ctypes.get_errno() != errno.EINTR:
-                _lib.fail(self)
+        try:
+            return events_of(os.read(self._fd, max_events * EVENT.size))
+        except OSError as error:
+            raise OSError(error.errno, f"{error.strerror}: {self}") from None
 
     def confirm(self, event: Event) -> None:
         """Confirm an event of the latest read(), of a queue that was opened with confirm."""
@@ -666,7 +709,7 @@ class Purgatory(EventQueue):
         )
         args = _lib.twheel_add_args.from_buffer_copy(packed)
         if lib.twheel_add(self._fd, ctypes.byref(args)) < 0:
-            _lib.fail(describe(args))
+            _lib.fail(describe(packed))
         del array  # alive during the call
         return int(args.id)
 
