@@ -61,6 +61,7 @@ int timer_suite(const struct bench_config *config);
 int memory_suite(const struct bench_config *config);
 int wakeups_suite(const struct bench_config *config);
 int purgatory_suite(const struct bench_config *config);
+int cells_case(const struct bench_config *config);
 int peers_suite(const struct bench_config *config);
 int late_op_suite(const struct bench_config *config);
 int irqs_off_suite(const struct bench_config *config);

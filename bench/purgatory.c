@@ -6,6 +6,8 @@
  *				operations with that number of keys, which no other
  *				operation watches
  *
+ *	cells			see cells.c
+ *
  * The given number of operations is pending during the whole run. A sample consists of
  * several blocks. In each block, a number of operations is ended in random order, and the
  * same number is added again; both parts are timed. So the memory of a new operation is
@@ -342,5 +344,6 @@ int purgatory_suite(const struct bench_config *config)
 {
 	run.config = config;
 	run.block = block_of(config);
-	return unique_keys("keys0", 0) ?: unique_keys("keys1", 1) ?: unique_keys("keys3", 3);
+	return unique_keys("keys0", 0) ?: unique_keys("keys1", 1) ?: unique_keys("keys3", 3) ?:
+	       cells_case(config);
 }
