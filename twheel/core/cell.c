@@ -62,8 +62,7 @@ static u64 cell_look(struct twheel_queue *queue, struct twheel_cell_part *part, 
 		/* A program has written it: a time that has passed. */
 		if (word & TWHEEL_CELL_ENDED)
 			expires = 0;
-		if (!end || expires == TWHEEL_NEVER ||
-		    twheel_wheel_tick(wheel, expires) > wheel->now)
+		if (!end || expires > wheel->now * wheel->tick_ns)
 			return expires;
 		if (twheel_cell_exchange(part, word, word | TWHEEL_CELL_ENDED)) {
 			part->last = word & ~TWHEEL_CELL_ENDED;
