@@ -18,6 +18,9 @@
 
 #define NR	64
 
+/* Few, so that a touch often meets the end of its cell. */
+#define TOUCHED	4
+
 /* A life, and its deadline after the last touch that succeeded. One thread touches a cell. */
 struct life {
 	uint64_t handle;
@@ -80,7 +83,7 @@ static void *toucher(void *me)
 	uint64_t handle, deadline;
 
 	while (!stopped()) {
-		nr = rand_r(&random) % (NR / 2) * 2 + (long)me;
+		nr = rand_r(&random) % (TOUCHED / 2) * 2 + (long)me;
 		handle = handle_of(&lives[nr]);
 		deadline = now_ns() + rand_r(&random) % (2 * MSEC);
 		if (!twheel_cell_touch(&pool, handle, deadline))
@@ -99,7 +102,7 @@ TEST_F(libcell, threads_touch_while_cells_expire)
 	int i, left = rounds(5000);
 	long nr;
 
-	for (i = 0; i < NR; i++) {
+	for (i = 0; i < TOUCHED; i++) {
 		ASSERT_EQ(i, twheel_cell_acquire(&pool, i));
 		lives[i].handle = twheel_cell_arm(&pool, i, now_ns() + 2 * MSEC);
 		ASSERT_NE(0, lives[i].handle);
@@ -109,9 +112,11 @@ TEST_F(libcell, threads_touch_while_cells_expire)
 	for (; left; left--) {
 		handle = take(self->fd, &event, &cookie);
 		ASSERT_NE(0, handle);
-		ASSERT_LT(cookie, NR);
+		ASSERT_LT(cookie, TOUCHED);
 		EXPECT_EQ(lives[cookie].handle, handle);
 		EXPECT_LE(event.deadline, event.time);
+		EXPECT_EQ(event.cell | TWHEEL_CELL_ENDED,
+			  __atomic_load_n(&map.cells[cookie], __ATOMIC_ACQUIRE));
 		touched = __atomic_load_n(&lives[cookie].touched, __ATOMIC_ACQUIRE);
 		if (!((touched ^ event.cell) & TWHEEL_CELL_LIFE))
 			EXPECT_LE(touched, event.cell);
@@ -122,7 +127,7 @@ TEST_F(libcell, threads_touch_while_cells_expire)
 	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
 	for (nr = 0; nr < 2; nr++)
 		pthread_join(threads[nr], NULL);
-	for (i = 0; i < NR; i++)
+	for (i = 0; i < TOUCHED; i++)
 		EXPECT_NE(0, take(self->fd, &event, &cookie));
 	EXPECT_NO_EVENT(self->fd);
 }
