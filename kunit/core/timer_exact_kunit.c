@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for timers: timers fire once and on time, on wheels of various shapes, up
- * to a day ahead.
+ * KUnit tests for timers: very many fire once and on time, and so do those whose deadline has moved.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -9,78 +8,9 @@
 #include <linux/slab.h>
 #include <linux/time64.h>
 
-#include "../random.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "timer_probe.h"
-
-struct shape {
-	u64		tick_ns;
-	unsigned int	slots;
-	unsigned int	shards;
-};
-
-static const struct shape shapes[] = {
-	{ 0, 0, 0 }, { 1000000, 20, 1 }, { 1000, 2, 1 }, { 100000000, 512, 1 }, { 333333, 7, 3 },
-};
-
-static void shape_desc(const struct shape *shape, char *desc)
-{
-	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "tick %llu ns slots %u shards %u",
-		 shape->tick_ns, shape->slots, shape->shards);
-}
-
-KUNIT_ARRAY_PARAM(shape, shapes, shape_desc);
-
-#define MANY	1000
-
-/* Timers up to four minutes ahead, most of them re-armed several times. */
-static void many_timers_fire_once_and_on_time(struct kunit *test)
-{
-	const struct shape *shape = test->param_value;
-	const struct twheel_config config = {
-		.tick_ns = shape->tick_ns, .slots = shape->slots, .shards = shape->shards,
-	};
-	struct rnd_state random;
-	struct timer_probe *probes;
-	unsigned int i, round;
-
-	random_start(test, &random);
-	timer_suite_restart(test, &config);
-	probes = kunit_kcalloc(test, MANY, sizeof(*probes), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, probes);
-	for (i = 0; i < MANY; i++)
-		timer_probe_init(&probes[i]);
-
-	for (round = 0; round < 3 * MANY; round++) {
-		struct timer_probe *probe = &probes[random_below(&random, MANY)];
-
-		/*
-		 * Without preemption, the timer does not fire at its old deadline in
-		 * between.
-		 */
-		preempt_disable();
-		probe->nr_fired = 0;
-		probe->deadline = twheel_deadline(random_magnitude(&random, 38) % 240000000000ULL);
-		twheel_timer_rearm(&probe->timer, probe->deadline, TWHEEL_REARM_ALWAYS);
-		preempt_enable();
-	}
-	for (i = 0; i < MANY; i += 10) {
-		twheel_timer_cancel_sync(&probes[i].timer);
-		probes[i].deadline = 0;
-		probes[i].nr_fired = 0;
-	}
-	vtime_sleep(250 * NSEC_PER_SEC);
-	for (i = 0; i < MANY; i++) {
-		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, !!probes[i].deadline);
-		if (!probes[i].deadline)
-			continue;
-		/* The timers of one tick fire one after the other. */
-		KUNIT_EXPECT_GE(test, probes[i].fired, probes[i].deadline);
-		KUNIT_EXPECT_LE(test, probes[i].fired, probes[i].deadline +
-				twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS + MANY * NSEC_PER_USEC);
-	}
-}
 
 #define VERY_MANY	100000
 
@@ -182,7 +112,6 @@ static void later_deadline_does_not_move_timer(struct kunit *test)
 }
 
 static struct kunit_case exact_cases[] = {
-	KUNIT_CASE_PARAM(many_timers_fire_once_and_on_time, shape_gen_params),
 	KUNIT_CASE(very_many_timers_fire_once_and_on_time),
 	KUNIT_CASE(later_deadlines_are_exact),
 	KUNIT_CASE(later_deadline_does_not_move_timer),

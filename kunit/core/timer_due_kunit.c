@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for timers: exact expiry over the whole range, on wheels of various
- * shapes, on every level that they have and for every decade of nanoseconds.
+ * KUnit tests for timers: each fires once, not early, and on time, on wheels of various shapes, on
+ * every level that they have and for every decade of nanoseconds. The suites differ in what happens
+ * meanwhile:
+ *
+ *	years_ahead		the time advances by two years
+ *	centuries_ahead		CLOCK_REALTIME is set, up to the last second to which it can be set
+ *	busy_for_an_hour	a callback blocks each reaper
+ *	paused_for_an_hour	the machine stands still
+ *
+ * After a stall, due timers fire tick by tick, all other timers are exact, and the work is
+ * proportional to the number of timers, not to the time that has passed.
  *
  * A case may take only 300 s of virtual time, so the time passes while a suite is
  * initialised, for all wheels at once, and the cases check the result. The test advances
  * the time from one wakeup of a wheel to the next, so that no reaper is delayed and the
- * run time depends on the number of wakeups, not on the length of the range. Leaps of the
- * machine reach two years ahead. For wheels that use CLOCK_REALTIME the test sets that
- * clock instead, up to the last second to which it can be set. queue_range_kunit.c tests
- * ticks that no clock reaches.
+ * run time depends on the number of wakeups, not on the length of the range.
+ * queue_kunit.c tests ticks that no clock reaches.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -24,6 +31,7 @@
 #include "timer_set.h"
 #include "leap.h"
 
+#define HOUR_NS		(3600 * NSEC_PER_SEC)
 #define YEAR_NS		(365ULL * 24 * 3600 * NSEC_PER_SEC)
 /* The tick and the slots of the system wheel. */
 #define TICK_NS		BIT_ULL(20)
@@ -49,9 +57,10 @@ struct shape {
 
 static const struct shape shapes[] = {
 	{ TICK_NS, SLOTS, 12 },
-	{ TICK_NS, SLOTS, 6, .clock = TWHEEL_CLOCK_BOOTTIME },
 	{ TICK_NS, SLOTS, 12, .slack = TWHEEL_SLACK_COARSE },
 	{ TICK_NS, SLOTS, 12, .slack = 1000000 * NSEC_PER_SEC },
+	{ TICK_NS, SLOTS, 6, .clock = TWHEEL_CLOCK_BOOTTIME },
+	{ TICK_NS, SLOTS, 6, .clock = TWHEEL_CLOCK_REALTIME },
 	{ 1000, 2, 2 },
 	{ 1000, 3, 4, .slack = 1000000 * NSEC_PER_SEC },
 	{ 1000, 1024, 6 },
@@ -88,12 +97,24 @@ struct horizons {
 	u64		ns[96];
 };
 
-/* A wheel with its timers and results. */
+/**
+ * struct wheel_run - a wheel with its timers and results
+ * @timer_set: the timers
+ * @horizons: maximum delays
+ * @next: index of the next member to add
+ * @busy: the timer with the callback that blocks the reaper
+ * @begin: start of the stall, by the clock of the wheel; KTIME_MAX without one
+ * @end: end of the stall
+ * @stats: counters at the end
+ */
 struct wheel_run {
 	struct timer_set	timer_set;
 	struct horizons		horizons;
-	unsigned int		next;	/* index of the next member to add */
-	struct twheel_stats	stats;	/* counters at the end */
+	unsigned int		next;
+	struct twheel_wall_timer busy;
+	u64			begin;
+	u64			end;
+	struct twheel_stats	stats;
 };
 
 static struct wheel_run runs[NR_SHAPES];
@@ -132,6 +153,7 @@ static int wheel_run_start(struct wheel_run *run, const struct shape *shape)
 	};
 	u64 end = time_until(end_time);
 
+	run->begin = KTIME_MAX;
 	horizons_by(horizons, config.tick_ns, config.slots, end);
 	horizons_by(horizons, config.tick_ns, 10, end);
 	horizons_by(horizons, end - 1, 2, end);
@@ -246,12 +268,14 @@ static void add_first_half(void)
 }
 
 /* Half of the timers are added at the start, the others while time advances. */
-static int run_all(void)
+static int run_all(void (*stall)(void))
 {
 	unsigned int stops = 0;
 	u64 ahead;
 
 	add_first_half();
+	if (stall)
+		stall();
 	while (stops++ < 50000) {
 		ahead = next_wakeup();
 		/* The last deadlines are at the end, rounded up to a tick. */
@@ -273,7 +297,7 @@ static void range_exit(struct kunit_suite *suite)
 		timer_set_end(&runs[i].timer_set);
 }
 
-static int range_run(struct kunit_suite *suite, u64 end)
+static int range_run(struct kunit_suite *suite, u64 end, void (*stall)(void))
 {
 	unsigned int i;
 	int err = 0;
@@ -284,7 +308,7 @@ static int range_run(struct kunit_suite *suite, u64 end)
 	for (i = 0; i < NR_SHAPES && !err; i++)
 		err = wheel_run_start(&runs[i], &shapes[i]);
 	if (!err)
-		err = run_all();
+		err = run_all(stall);
 	if (err) {
 		range_exit(suite);
 		return err;
@@ -301,7 +325,7 @@ static int years_init(struct kunit_suite *suite)
 
 	set_clock = false;
 	leaps_begin();
-	err = range_run(suite, ktime_get_ns() + 2 * YEAR_NS);
+	err = range_run(suite, ktime_get_ns() + 2 * YEAR_NS, NULL);
 	leaps_end();
 	return err;
 }
@@ -314,9 +338,83 @@ static int centuries_init(struct kunit_suite *suite)
 
 	set_clock = true;
 	wall_set(ktime_get_ns() + NSEC_PER_SEC);
-	err = range_run(suite, WALL_END_NS - 60 * NSEC_PER_SEC);
+	err = range_run(suite, WALL_END_NS - 60 * NSEC_PER_SEC, NULL);
 	wall_restore(offset);
 	return err;
+}
+
+/* A timer that is due soon shows the whole length of the stall. */
+static void add_soon(void)
+{
+	struct wheel_run *run;
+
+	for (run = runs; run < runs + NR_SHAPES; run++)
+		timer_set_add(&run->timer_set.member[run->next++],
+			      twheel_deadline_on(run->timer_set.wheel, NSEC_PER_SEC), 0, 0);
+}
+
+static void block_reaper(struct twheel_timer *timer)
+{
+	struct wheel_run *run = container_of(timer, struct wheel_run, busy.timer);
+
+	run->begin = twheel_now(run->timer_set.wheel);
+	vtime_sleep(HOUR_NS);
+	run->end = twheel_now(run->timer_set.wheel);
+}
+
+/* Some timers are added while the reapers are busy. */
+static void be_busy(void)
+{
+	struct wheel_run *run;
+	unsigned int i;
+
+	vtime_sleep(60 * NSEC_PER_SEC);
+	for (run = runs; run < runs + NR_SHAPES; run++) {
+		twheel_wall_timer_init(&run->busy, run->timer_set.wheel, block_reaper, 0);
+		twheel_timer_add(&run->busy.timer, twheel_deadline_on(run->timer_set.wheel, 0));
+	}
+	vtime_sleep(2 * TWHEEL_TICK_NS_MAX);
+	add_soon();
+	for (i = 0; i < 50; i++) {
+		add_to_each();
+		vtime_sleep(HOUR_NS / 100);
+	}
+	for (run = runs; run < runs + NR_SHAPES; run++)
+		twheel_flush(run->timer_set.wheel);
+}
+
+static void pause_machine(void)
+{
+	struct wheel_run *run;
+
+	vtime_sleep(60 * NSEC_PER_SEC);
+	add_soon();
+	for (run = runs; run < runs + NR_SHAPES; run++)
+		run->begin = twheel_now(run->timer_set.wheel);
+	vtime_leap_until(ktime_get_ns() + HOUR_NS);
+	for (run = runs; run < runs + NR_SHAPES; run++)
+		run->end = twheel_now(run->timer_set.wheel);
+}
+
+static int stall_init(struct kunit_suite *suite, void (*stall)(void))
+{
+	int err;
+
+	set_clock = false;
+	leaps_begin();
+	err = range_run(suite, ktime_get_ns() + 3 * HOUR_NS, stall);
+	leaps_end();
+	return err;
+}
+
+static int busy_init(struct kunit_suite *suite)
+{
+	return stall_init(suite, be_busy);
+}
+
+static int paused_init(struct kunit_suite *suite)
+{
+	return stall_init(suite, pause_machine);
 }
 
 static const struct wheel_run *wheel_run_of(struct kunit *test)
@@ -326,18 +424,89 @@ static const struct wheel_run *wheel_run_of(struct kunit *test)
 	return &runs[shape - shapes];
 }
 
+/* After a stall, the timers of all wheels are due at once. */
+static u64 slop_of_all(void)
+{
+	u64 slop = 0;
+	unsigned int i;
+
+	for (i = 0; i < NR_SHAPES; i++)
+		slop += timer_set_slop(&runs[i].timer_set);
+	return slop;
+}
+
+static bool was_delayed(const struct wheel_run *run, const struct member *member)
+{
+	return member->latest > run->begin && member->deadline <= run->end + slop_of_all();
+}
+
 static void timers_fire_once_and_on_time(struct kunit *test)
 {
 	const struct wheel_run *run = wheel_run_of(test);
 	const struct timer_set *timer_set = &run->timer_set;
 	/* Only timers of the same tick delay each other. */
 	u64 slop = VTIME_SLOP_NS + min(timer_set_slop(timer_set), twheel_tick_ns(timer_set->wheel));
+	unsigned int i, delayed = 0;
+
+	for (i = NR_BEYOND; i < timer_set->size; i++) {
+		struct member member = timer_set->member[i];
+
+		if (was_delayed(run, &member)) {
+			member.latest = max(member.latest, run->end) + slop_of_all();
+			delayed++;
+		}
+		expect_exact(test, &member, slop);
+	}
+	KUNIT_EXPECT_EQ(test, run->stats.fired + NR_BEYOND, timer_set->size + !!run->busy.timer.fn);
+	KUNIT_EXPECT_EQ(test, run->stats.pending, NR_BEYOND);
+	/* A stall must affect many timers. */
+	if (run->end)
+		KUNIT_EXPECT_GT(test, delayed, timer_set->size / 20);
+}
+
+/* Timers with slack are due at any tick up to its end. */
+static void due_timers_fire_tick_by_tick(struct kunit *test)
+{
+	const struct wheel_run *run = wheel_run_of(test);
+	const struct shape *shape = test->param_value;
+	const struct member *member, **order;
+	u64 tick, last = 0;
 	unsigned int i;
 
-	for (i = NR_BEYOND; i < timer_set->size; i++)
-		expect_exact(test, &timer_set->member[i], slop);
-	KUNIT_EXPECT_EQ(test, run->stats.fired + NR_BEYOND, timer_set->size);
-	KUNIT_EXPECT_EQ(test, run->stats.pending, NR_BEYOND);
+	order = kunit_kcalloc(test, run->timer_set.size, sizeof(*order), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, order);
+	for (i = NR_BEYOND; i < run->timer_set.size && !shape->slack; i++) {
+		member = &run->timer_set.member[i];
+		KUNIT_ASSERT_EQ(test, member->nr_fired, 1);
+		order[member->rank - 1] = member;
+	}
+	for (i = 0; i < run->timer_set.size; i++) {
+		member = order[i];
+		if (!member || !was_delayed(run, member) || member->added > run->end)
+			continue;
+		tick = div64_u64(member->deadline - 1, shape->tick_ns);
+		KUNIT_ASSERT_GE_MSG(test, tick, last, "expiry %u", i);
+		last = tick;
+	}
+}
+
+static void lateness_is_reported(struct kunit *test)
+{
+	const struct wheel_run *run = wheel_run_of(test);
+	const struct shape *shape = test->param_value;
+	u64 hour = div64_u64(HOUR_NS, shape->tick_ns);
+	unsigned int i, late = 0;
+
+	KUNIT_EXPECT_LE(test, run->stats.latest_ticks,
+			hour + 1 + div64_u64(slop_of_all(), shape->tick_ns));
+	KUNIT_EXPECT_GE(test, run->stats.latest_ticks, hour - hour / 20);
+	/*
+	 * The last bucket has no limit. Timers that the reaper has taken together with the busy one
+	 * do not count as late.
+	 */
+	for (i = NR_BEYOND; i < run->timer_set.size; i++)
+		late += run->timer_set.member[i].fired > run->timer_set.member[i].latest + HOUR_NS / 4;
+	KUNIT_EXPECT_GE(test, run->stats.late[TWHEEL_LATE_BUCKETS - 1], late / 2);
 }
 
 static void timers_past_the_end_stay_pending(struct kunit *test)
@@ -357,14 +526,16 @@ static void timers_move_at_most_once_per_level(struct kunit *test)
 	const struct shape *shape = test->param_value;
 	const struct timer_set *timer_set = &run->timer_set;
 	const struct member *member;
-	u64 most = 0;
+	u64 most = 0, placed;
 	unsigned int i;
 
 	for (i = 0; i < timer_set->size; i++) {
 		member = &timer_set->member[i];
+		/* The time of a wheel stands still while its reaper is blocked. */
+		placed = member->added <= run->end ? min(member->added, run->begin) : member->added;
 		if (member->deadline <= KTIME_MAX)
 			most += level_of_delay(timer_set->wheel, shape->slots,
-					 member->latest - member->added);
+					       member->latest - placed);
 	}
 	KUNIT_EXPECT_LE(test, run->stats.cascaded, most);
 }
@@ -410,4 +581,76 @@ static struct kunit_suite centuries_suite = {
 	.test_cases	= centuries_cases,
 };
 
-kunit_test_suites(&years_suite, &centuries_suite);
+#define EMPTIED		200
+
+static void record_time(struct twheel_timer *timer)
+{
+	timer->node.expires = ktime_get_ns();
+}
+
+/* The machine stands still while many buckets expire that cancels have emptied, and one other. */
+static void emptied_buckets_do_not_delay_a_due_timer(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "kunit", .tick_ns = NSEC_PER_SEC, .slots = 256,
+	};
+	static struct twheel_timer timers[EMPTIED + 1];
+	struct twheel *wheel;
+	unsigned int i;
+	u64 now, end;
+
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	now = ktime_get_ns();
+	for (i = 0; i <= EMPTIED; i++) {
+		twheel_timer_init(&timers[i], wheel, record_time);
+		twheel_timer_add(&timers[i], now + (i + 1) * NSEC_PER_SEC);
+	}
+	for (i = 0; i < EMPTIED; i++)
+		twheel_timer_cancel(&timers[i]);
+	leaps_begin();
+	end = now + (EMPTIED + 2) * NSEC_PER_SEC;
+	vtime_leap_until(end);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	leaps_end();
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&timers[EMPTIED]));
+	KUNIT_EXPECT_LE(test, timers[EMPTIED].node.expires, end + 10 * NSEC_PER_MSEC);
+	twheel_destroy(wheel);
+}
+
+static struct kunit_case busy_cases[] = {
+	KUNIT_CASE_PARAM(timers_fire_once_and_on_time, shape_gen_params),
+	KUNIT_CASE_PARAM(timers_past_the_end_stay_pending, shape_gen_params),
+	KUNIT_CASE_PARAM(due_timers_fire_tick_by_tick, shape_gen_params),
+	KUNIT_CASE_PARAM(timers_move_at_most_once_per_level, shape_gen_params),
+	KUNIT_CASE_PARAM(each_wakeup_has_work, shape_gen_params),
+	KUNIT_CASE_PARAM(lateness_is_reported, shape_gen_params),
+	{}
+};
+
+static struct kunit_suite busy_suite = {
+	.name		= "twheel_timer_busy_for_an_hour",
+	.suite_init	= busy_init,
+	.suite_exit	= range_exit,
+	.test_cases	= busy_cases,
+};
+
+static struct kunit_case paused_cases[] = {
+	KUNIT_CASE_PARAM(timers_fire_once_and_on_time, shape_gen_params),
+	KUNIT_CASE_PARAM(timers_past_the_end_stay_pending, shape_gen_params),
+	KUNIT_CASE_PARAM(due_timers_fire_tick_by_tick, shape_gen_params),
+	KUNIT_CASE_PARAM(timers_move_at_most_once_per_level, shape_gen_params),
+	KUNIT_CASE_PARAM(each_wakeup_has_work, shape_gen_params),
+	KUNIT_CASE_PARAM(lateness_is_reported, shape_gen_params),
+	KUNIT_CASE(emptied_buckets_do_not_delay_a_due_timer),
+	{}
+};
+
+static struct kunit_suite paused_suite = {
+	.name		= "twheel_timer_paused_for_an_hour",
+	.suite_init	= paused_init,
+	.suite_exit	= range_exit,
+	.test_cases	= paused_cases,
+};
+
+kunit_test_suites(&years_suite, &centuries_suite, &busy_suite, &paused_suite);
