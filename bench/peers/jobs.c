@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The jobs of make bench PLACES=peers for contenders in C. A program is this file, a contender of
- * tools/bench/bench.h called "peer", and its library. Jobs.java, jobs.go and jobs.py are the same
+ * tools/bench/bench.h called "peer", and its library. Jobs.java and jobs.py are the same
  * for other languages.
  *
  *	JOB PENDING OPERATIONS SECONDS

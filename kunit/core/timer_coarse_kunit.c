@@ -2,7 +2,7 @@
 /*
  * KUnit tests for timers: the benefit of slack. The same timers are pending on two
  * wheels, exact on one and with slack on the other. Slack reduces moves and wakeups. No
- * timer is earlier than its deadline, or later than its slack allows. timer_range_kunit.c
+ * timer is earlier than its deadline, or later than its slack allows. timer_due_kunit.c
  * tests slack for long delays.
  */
 #include <kunit/test.h>
