@@ -122,13 +122,14 @@ class Layout(unittest.TestCase):
         text = LAYOUT.read_text()
         packed = bytearray(EVENT.size)
         self.assertIn(f"SIZE(twheel_event, {len(packed)})", text)
-        names = "id cookie value deadline time reason flags error clock expirations satisfied missing"
-        for number, name in enumerate(names.split()):
+        names = ("id", "cookie", "value", "deadline", "time", "reason", "flags", "error", "clock",
+                 "expirations", "satisfied", "missing", "cell")
+        for number, name in enumerate(names):
             field = re.search(rf"FIELD\(twheel_event, {name}, (\d+), (\d+)\)", text)
             assert field, name
             offset, length = int(field[1]), int(field[2])
             packed[offset : offset + length] = number.to_bytes(length, sys.byteorder)
-        self.assertEqual(EVENT.unpack(packed), tuple(range(12)))
+        self.assertEqual(EVENT.unpack(packed), tuple(range(len(names))))
 
 
 class WriteOnly(Calls):

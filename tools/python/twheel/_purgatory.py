@@ -115,8 +115,8 @@ class Event(NamedTuple):
     satisfied: int = 0
     missing: int = 0
     again: bool = False
-    keys: tuple[WatchLike, ...] | None = None
     cell: int = 0
+    keys: tuple[WatchLike, ...] | None = None
 
     def satisfied_keys(self, keys: Iterable[WatchLike] | None = None) -> list[KeyLike]:
         """
@@ -206,7 +206,7 @@ class State(NamedTuple):
 # and the fields of an event. They are packed faster than a ctypes.Structure is filled.
 ADD = struct.Struct("=2I2Q8xQ4I4QI4x")
 SIGNAL = struct.Struct("=QQQQI12x")
-EVENT = struct.Struct("=5Q2IiI3Q48x")
+EVENT = struct.Struct("=5Q2IiI4Q40x")
 
 CLOCKS = {int(clock): clock for clock in Clock}
 REASONS = {int(reason): reason for reason in Reason}
@@ -381,9 +381,10 @@ def events_of(packed: bytes) -> list[Event]:
             satisfied,
             missing,
             bool(flags & _lib.EVENT_AGAIN),
+            cell,
         )
         for id, cookie, value, deadline, time, reason, flags, error, clock, expirations, satisfied,
-        missing in EVENT.iter_unpack(packed)
+        missing, cell in EVENT.iter_unpack(packed)
     ]
 
 
