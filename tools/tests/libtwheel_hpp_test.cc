@@ -601,8 +601,10 @@ void cells_are_armed_touched_and_released()
 	CHECK(!idle.touch(now + 1h));
 	idle.arm(clock::time_point::max());
 	CHECK(idle.remaining(now) == twheel::cell::duration::max());
-	/* A released cell is not reported. */
+	/* A cell that is released after its end is not reported. */
 	other.arm(now);
+	pollfd ready = {purgatory.fd(), POLLIN, 0};
+	CHECK(poll(&ready, 1, -1) == 1);
 	purgatory.cancel(purgatory.add(operation()));
 	twheel::cell moved(std::move(other));
 	idle = std::move(moved);
