@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Contender: cells of /dev/twheel by libtwheel, with a pool for each of the two timeouts. */
+/*
+ * Contender: cells of /dev/twheel by libtwheel. Each item has a cell of its own, which it cancels and
+ * arms, as a connection has for its requests.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -9,8 +12,7 @@
 #include "peers.h"
 
 static struct twheel_cell_map map;
-/* The second one is for the short timeouts, whose lateness is measured. */
-static struct twheel_cell_pool pools[2];
+static struct twheel_cell_pool pool;
 
 static int open_cells(struct session *session)
 {
@@ -18,29 +20,18 @@ static int open_cells(struct session *session)
 
 	if (fd < 0 || twheel_cell_map_init(&map, fd, session->nr))
 		return -errno;
-	for (int i = 0; i < 2; i++)
-		twheel_cell_pool_init(&pools[i], &map, CLOCK_MONOTONIC);
+	twheel_cell_pool_init(&pool, &map, CLOCK_MONOTONIC);
 	return 0;
-}
-
-static struct twheel_cell_pool *pool_of(const struct op *op)
-{
-	return &pools[op->deadline < peer_now + NSEC_PER_SEC];
-}
-
-static int cell_of(const struct op *op)
-{
-	return (uint32_t)op->handle - 1;
 }
 
 static int add(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {
 		struct op *op = &session->ops[numbers[i]];
-		struct twheel_cell_pool *pool = pool_of(op);
-		int cell = twheel_cell_acquire(pool, numbers[i]);
+		int cell = op->handle ? (int)(uint32_t)op->handle - 1 :
+					twheel_cell_acquire(&pool, numbers[i]);
 
-		op->handle = cell < 0 ? 0 : twheel_cell_arm(pool, cell, op->deadline);
+		op->handle = cell < 0 ? 0 : twheel_cell_arm(&pool, cell, op->deadline);
 		if (!op->handle)
 			return -errno;
 	}
@@ -50,10 +41,8 @@ static int add(struct session *session, const uint32_t *numbers, unsigned int nr
 static int cancel(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
 	for (unsigned int i = 0; i < nr; i++) {
-		struct op *op = &session->ops[numbers[i]];
-
-		/* This cancels it. */
-		twheel_cell_release(pool_of(op), cell_of(op));
+		if (twheel_cell_cancel(&pool, session->ops[numbers[i]].handle))
+			return -errno;
 		ended(session, numbers[i]);
 	}
 	return 0;
@@ -64,7 +53,7 @@ static int rearm(struct session *session, const uint32_t *numbers, unsigned int 
 	for (unsigned int i = 0; i < nr; i++) {
 		struct op *op = &session->ops[numbers[i]];
 
-		if (twheel_cell_touch(pool_of(op), op->handle, op->deadline))
+		if (twheel_cell_touch(&pool, op->handle, op->deadline))
 			return -errno;
 	}
 	return 0;
@@ -85,9 +74,8 @@ static int take(struct session *session, unsigned int timeout_ms)
 		return errno == EAGAIN ? 0 : -errno;
 	for (ssize_t i = 0; i < got; i++) {
 		if (!twheel_cell_event(&map, &events[i], &number))
-			failure("twheel_cells: a cancelled timeout ended");
+			failure("twheel_cells: the cell of an event is idle");
 		expired(session, number, now);
-		twheel_cell_release(&pools[1], cell_of(&session->ops[number]));
 	}
 	return 0;
 }
