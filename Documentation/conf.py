@@ -31,8 +31,7 @@ nitpick_ignore_regex = [("c:.*", r"(?!twheel_).*"), ("c:.*", "twheel_purgatory")
 manpages_source = top + "/tools/man"
 manpages_url = "man/{page}.{section}.html"
 
-html_theme = "sphinx_rtd_theme"
-html_theme_options = {"navigation_depth": 2}
+html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["twheel.css"]
 html_title = "twheel"

@@ -152,7 +152,7 @@ class Costs(Base):
         panels = "".join(f'<g transform="translate({WIDTH * at} 0)">'
                          + "".join(plot(title, found, colours)) + "</g>"
                          for at, (title, found) in enumerate(curves.items()))
-        svg = (f'<svg viewBox="0 0 {WIDTH * len(curves)} {HEIGHT}" role="img" '
+        svg = (f'<svg class="curves" viewBox="0 0 {WIDTH * len(curves)} {HEIGHT}" role="img" '
                f'aria-label="{suite} on {name}" font-size="13" fill="#333">{panels}</svg>')
         return [nodes.raw("", svg, format="html")]
 
