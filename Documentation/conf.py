@@ -13,7 +13,8 @@ sys.path[:0] = [source + "/Documentation/sphinx", top + "/Documentation/sphinx",
 project = "twheel"
 with open(top + "/VERSION", encoding="ascii") as file:
     version = release = file.read().strip()
-extensions = ["kerneldoc", "automarkup", "callerrors", "manpages", "performance", "wheel"]
+extensions = ["kerneldoc", "automarkup", "callerrors", "manpages", "performance", "wheel",
+              "sequence", "sphinx_inline_tabs"]
 exclude_patterns = ["ABI", "performance", "model", "sphinx"]
 kerneldoc_bin = source + "/scripts/kernel-doc"
 kerneldoc_srctree = top
