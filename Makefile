@@ -159,6 +159,9 @@ series: ## write the patches for mainline to build/series (SIGNER="A Name <addre
 	@echo "wrote build/series/*.patch for 7.3, and build/series/6.12/*.patch"
 	@[ -n "$(SIGNER)" ] || echo "they are not signed off: set SIGNER"
 
+abi-update: ## write the stable interfaces, with what is new, to Documentation/ABI/dump
+	@scripts/abi.py update
+
 exact-update: ## write today's numbers of instructions to bench/exact.txt
 	@scripts/install-packages check
 	@UPDATE=1 scripts/check exact
@@ -174,4 +177,4 @@ help: ## list the targets
 	@sed -n 's/^#: /\n/p; s/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
 .PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb dist series
-.PHONY: demo vm shell check bench bench-bridge exact-update profile torture fuzz rig rig-broken clean help
+.PHONY: demo vm shell check bench bench-bridge abi-update exact-update profile torture fuzz rig rig-broken clean help
