@@ -148,6 +148,9 @@ deb: ## build Debian packages of the last commit in build/deb, and check them wi
 dist: ## pack the last commit as build/twheel-VERSION.tar.xz, which needs no git
 	@scripts/dist
 
+release: ## check the last commit for a release, with check-long; print the steps by hand (QUICK=1)
+	@scripts/release $(if $(QUICK),quick)
+
 htmldocs: ## render Documentation/ in build/html
 	@scripts/install-packages check
 	@scripts/htmldocs
@@ -176,5 +179,5 @@ clean: ## remove the build output, but not the cached kernels
 help: ## list the targets
 	@sed -n 's/^#: /\n/p; s/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
-.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb dist series
+.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb dist release series
 .PHONY: demo vm shell check bench bench-bridge abi-update exact-update profile torture fuzz rig rig-broken clean help
