@@ -146,7 +146,10 @@ static int measure(const char *figure, const struct bench_config *config, u64 sl
 static int measure_on_wheel(const char *figure, const struct bench_config *config, bool due)
 {
 	static const struct twheel_config on = { .name = "bench_cells" };
-	const struct twheel_purgatory_config in = { .name = "bench_cells", .max_pending = 1U << 30 };
+	const struct twheel_purgatory_config in = {
+		.name		= "bench_cells",
+		.max_pending	= 1U << 30,
+	};
 	u64 slot = round_up(ktime_get_ns() + config->nr * ADD_NS + 2 * SLOT_NS, SLOT_NS);
 	int err;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations whose deadline is in a cell: callers play the program that maps it.
+ * Operations with their deadline in a cell: callers play the program that maps it.
  *
  * They raise the deadline, cancel a life and arm the next one by a compare-and-exchange, and lower
  * the deadline of half of the operations by a call. An operation that has expired or was completed

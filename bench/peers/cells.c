@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contender: cells of /dev/twheel by libtwheel. Each item has a cell of its own, which it cancels and
- * arms, as a connection has for its requests.
+ * Contender: cells of /dev/twheel by libtwheel. Each item has a cell of its own, which it cancels
+ * and arms, as a connection has for its requests.
  */
 #include <errno.h>
 #include <fcntl.h>

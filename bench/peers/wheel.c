@@ -2,8 +2,8 @@
 /*
  * Contender: a hashed wheel in user space, of a single thread without a lock. Its tick is 1 ms.
  *
- * With LAZY, a later deadline and a cancel only change the entry, and the tick at which it is linked
- * moves it, as in many event loops.
+ * With LAZY, a later deadline and a cancel only change the entry, and the tick at which it is
+ * linked moves it, as in many event loops.
  */
 #include <errno.h>
 #include <poll.h>

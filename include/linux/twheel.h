@@ -591,7 +591,7 @@ struct twheel_wall_op {
 };
 
 /**
- * struct twheel_cell_op - an operation whose deadline is in a cell
+ * struct twheel_cell_op - an operation with its deadline in a cell
  * @part: after the end, @part.last is the word that it had; the deadline of its result is that of
  *	the add
  * @op: the operation, for all calls but twheel_op_rearm_slack()

@@ -505,7 +505,8 @@ static void lateness_is_reported(struct kunit *test)
 	 * do not count as late.
 	 */
 	for (i = NR_BEYOND; i < run->timer_set.size; i++)
-		late += run->timer_set.member[i].fired > run->timer_set.member[i].latest + HOUR_NS / 4;
+		late += run->timer_set.member[i].fired >
+			run->timer_set.member[i].latest + HOUR_NS / 4;
 	KUNIT_EXPECT_GE(test, run->stats.late[TWHEEL_LATE_BUCKETS - 1], late / 2);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for timers: very many fire once and on time, and so do those whose deadline has moved.
+ * KUnit tests for timers: very many fire once and on time, and so do those that were moved.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>

@@ -150,7 +150,8 @@ uint64_t twheel_cell_begin(const struct twheel_cell_pool *pool, int cell, uint64
 		return 0;
 	}
 	add.deadline = deadline > INT64_MAX ? TWHEEL_NEVER : deadline;
-	add.cookie = add.cell = cell;
+	add.cookie = cell;
+	add.cell = cell;
 	/* First, since another thread may read the event before this one has the id. */
 	__atomic_store_n(&slot->state, TWHEEL_CELL_LIVE, __ATOMIC_RELEASE);
 	if (twheel_add(pool->map->fd, &add)) {

@@ -12,9 +12,10 @@
  * cell keeps its operation, idle. If its deadline passes before it is used again, the kernel parks
  * the operation, and the next arming is a call.
  *
- * A pool is used by one thread at a time, and so is a cell to arm and release it. The functions with
- * handles and twheel_cell_event() may run in all threads. The accesses are those of C11 and C++11,
- * by the names of GCC and clang. Link with -ltwheel. The structures are part of its interface.
+ * A pool is used by one thread at a time, and so is a cell to arm and release it. The functions
+ * with handles and twheel_cell_event() may run in all threads. The accesses are those of C11 and
+ * C++11, by the names of GCC and clang. Link with -ltwheel. The structures are part of its
+ * interface.
  */
 #ifndef TWHEEL_CELLS_H
 #define TWHEEL_CELLS_H
@@ -52,7 +53,7 @@ struct twheel_cell_slot {
  * @fd: the purgatory
  * @nr: number of cells
  * @used: number of cells that were acquired once
- * @ended: list of released cells whose operation has ended
+ * @ended: released cells without an operation
  * @cells: the words
  * @slots: as many
  * @offset: CLOCK_MONOTONIC and CLOCK_BOOTTIME of the process minus those of the cells
@@ -154,7 +155,7 @@ int twheel_cell_move(const struct twheel_cell_pool *pool, uint64_t handle, uint6
 /**
  * twheel_cell_move_all() - move lives to a deadline, with few calls
  *
- * Return: the number of lives that could not be moved, whose handles are set to 0.
+ * Return: the number of lives that could not be moved; their handles are set to 0.
  */
 unsigned int twheel_cell_move_all(const struct twheel_cell_pool *pool, uint64_t *handles,
 				  unsigned int nr, uint64_t deadline);
@@ -201,7 +202,7 @@ static inline int twheel_cell_cancel(const struct twheel_cell_pool *pool, uint64
 	return 0;
 }
 
-/* Return: ns from @now to the deadline of a life, or TWHEEL_NEVER; 0 after it or if it has ended. */
+/* Return: ns from @now to the deadline of a life, or TWHEEL_NEVER; 0 after it or after its end. */
 static inline uint64_t twheel_cell_remaining(const struct twheel_cell_pool *pool, uint64_t handle,
 					     uint64_t now)
 {
@@ -271,7 +272,7 @@ static inline int twheel_cell_acquire(struct twheel_cell_pool *pool, uint64_t co
 	return (int)cell;
 }
 
-/* Release a cell to the pool of its acquisition, also an armed one, whose event does not come. */
+/* Release a cell to the pool of its acquisition. The event of an armed one does not come. */
 static inline void twheel_cell_release(struct twheel_cell_pool *pool, int cell)
 {
 	struct twheel_cell_slot *slot = &pool->map->slots[cell];

@@ -3,8 +3,8 @@
  * Shared by the selftests: wrappers for the ioctls of the device, waiting for events
  * with a timeout, and helpers that inspect other tasks.
  *
- * The tests do not use libtwheel, except for its cells, so that they can pass arguments that a library
- * would reject. The helpers return an errno, 0 for success.
+ * The tests do not use libtwheel, so that they can pass arguments that a library would
+ * reject. The helpers return an errno, 0 for success.
  *
  * No test relies on a fixed delay: it waits for a condition for up to BUDGET_MS, and
  * only a failing test takes that long.

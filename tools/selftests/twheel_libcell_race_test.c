@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cells by the functions of libtwheel: threads and processes that use them while the kernel looks at
- * the words. This program has the library's source, as there is no library of 32 bits.
+ * Cells by the functions of libtwheel: threads and processes that use them while the kernel looks
+ * at the words. This program has the library's source, as there is no library of 32 bits.
  */
 #include <sched.h>
 #include <signal.h>

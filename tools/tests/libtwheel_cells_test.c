@@ -12,7 +12,7 @@
 
 #define MSEC	1000000ULL
 #define HOUR	(3600 * 1000 * MSEC)
-#define UNIT	(1ULL << TWHEEL_CELL_SHIFT)
+#define UNIT	((uint64_t)(1U << TWHEEL_CELL_SHIFT))
 #define NR	600
 
 static struct twheel_cell_map map;
@@ -211,7 +211,8 @@ TEST("a cell that is released too late comes back with its event")
 
 	start();
 	handle = armed(1, now());
-	while (!(*(volatile twheel_cell_t *)__twheel_cell_at(&pool, handle) & TWHEEL_CELL_ENDED))
+	while (!(__atomic_load_n(__twheel_cell_at(&pool, handle), __ATOMIC_ACQUIRE) &
+		 TWHEEL_CELL_ENDED))
 		;
 	cell = cell_of(handle);
 	FAILS(EBUSY, !twheel_cell_arm(&pool, cell, now() + HOUR));

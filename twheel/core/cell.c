@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cells: timers whose deadline is a word that programs change without a call.
+ * Cells: the deadline of a timer is a word that programs change without a call.
  *
  * The reaper looks at the word when it comes to the timer anyway, with the shard locked: in a
  * cascade, and when the timer is due. Then it queues the timer for the time of the word, parks it

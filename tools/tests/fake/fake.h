@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A fake of the device for one process, for tests of the bindings and of twheelctl on machines
- * without the module. Preloaded, it replaces open(), ioctl(), mmap() and close() for the nodes of twheel:
+ * without the module. Preloaded, it replaces open(), ioctl(), mmap() and close() for the nodes of
+ * twheel:
  *
  *	LD_PRELOAD=libtwheel_fake.so PROGRAM
  *
@@ -11,13 +12,13 @@
  * It keeps purgatories and operations in memory. A file is a pipe: its events are written
  * to it, so that read() and poll() need no replacement. A thread expires operations.
  *
- * The cells of a file are memory that mmap() maps, with the replacement of mmap(). The thread looks at
- * a word when its deadline of the last look comes.
+ * The cells of a file are memory that mmap() maps, with the replacement of mmap(). The thread looks
+ * at a word when its deadline of the last look comes.
  *
- * It differs from the module: files cannot be shared by dup(), fork() or sockets, a mapping does not
- * keep the operations of a closed file, there are no quotas of users, the periods of an unread event
- * are separate events, and unconfirmed events do not come back. Each test of a binding therefore also
- * runs on the real device.
+ * It differs from the module: files cannot be shared by dup(), fork() or sockets, a mapping does
+ * not keep the operations of a closed file, there are no quotas of users, the periods of an unread
+ * event are separate events, and unconfirmed events do not come back. Each test of a binding
+ * therefore also runs on the real device.
  */
 #ifndef TWHEEL_TESTS_FAKE_H
 #define TWHEEL_TESTS_FAKE_H

@@ -406,8 +406,8 @@ static int call_rearm(struct fake_op *op, struct twheel_rearm_args *args)
 					args->flags & TWHEEL_REARM_ABSTIME);
 	uint32_t mode = args->flags & ~TWHEEL_REARM_ABSTIME;
 
-	if (op->args.period || op->cell || mode > TWHEEL_REARM_IF_LATER || bad_time(args->deadline) ||
-	    bad_time(args->slack) ||
+	if (op->args.period || op->cell || mode > TWHEEL_REARM_IF_LATER ||
+	    bad_time(args->deadline) || bad_time(args->slack) ||
 	    /* TWHEEL_ADD_ABSTIME and TWHEEL_REARM_ABSTIME are the same bit. */
 	    (op->args.clock == CLOCK_REALTIME && (op->args.flags ^ args->flags) & 1)) {
 		errno = op->args.period || op->cell ? EOPNOTSUPP : EINVAL;
