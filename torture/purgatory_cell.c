@@ -7,9 +7,8 @@
  * names an armed word, the last one that a program has exchanged. One in eight is hostile: random
  * words are stored, and only the number of its ends is checked.
  */
-#include <linux/err.h>
+#include <linux/build_bug.h>
 #include <linux/errno.h>
-#include <linux/limits.h>
 #include <linux/minmax.h>
 
 #include "purgatory.h"
@@ -104,10 +103,13 @@ void op_use_cell(struct torture_op *o, struct rnd_state *rng)
 	if ((word & (TWHEEL_CELL_ENDED | TWHEEL_CELL_IDLE)) == TWHEEL_CELL_ENDED)
 		return;
 	to = next_word(word, rng, torture_deadline(rng, o->p->wheel[o->wheel]));
+	if ((to & TWHEEL_CELL_TIME) < (word & TWHEEL_CELL_TIME)) {
+		if (o->lowered)
+			exchange(o, word, to);
+		return;
+	}
 	if (to & TWHEEL_CELL_IDLE)
 		WRITE_ONCE(o->idled, true);	/* ordered by the exchange */
-	else if ((to & TWHEEL_CELL_TIME) < (word & TWHEEL_CELL_TIME))
-		return o->lowered ? exchange(o, word, to) : (void)0;
 	if ((u64)atomic64_cmpxchg(&o->cell, word, to) == word)
 		exchanged(o, to);
 }

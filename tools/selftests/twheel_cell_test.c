@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Cells: the transitions of their words by a program and by the kernel, the life cycle of their
- * memory, and what they exclude.
+ * memory, and the flags and conditions that exclude them.
  */
 #include <sys/wait.h>
 #include "cell.h"
