@@ -112,7 +112,8 @@ static void pool_free(struct bench_op *o)
 		kmem_cache_free(bench_ops.cache, o);
 }
 
-static void pools_empty(void)
+/* Free the memory of operations that have ended. */
+void ops_trim(void)
 {
 	struct ops_pool *pool;
 	struct bench_op *o;
@@ -257,7 +258,7 @@ int ops_stop(int err)
 	drained = twheel_purgatory_drain(ops->purgatory);
 	wrong = ops_check(drained, before);
 	twheel_purgatory_destroy(ops->purgatory);
-	pools_empty();
+	ops_trim();
 	kmem_cache_destroy(ops->cache);
 	return err ?: wrong;
 }

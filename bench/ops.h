@@ -70,6 +70,7 @@ int ops_stop(int err);
 int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 deadline);
 int ops_add_custom(const struct twheel_op_ops *ops, const struct twheel_watch_spec *specs,
 		   u64 deadline);
+void ops_trim(void);
 void ops_release(struct twheel_op *op);
 u64 ops_far_deadline(void);
 s64 ops_pages_unused(void);
