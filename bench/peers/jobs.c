@@ -19,7 +19,8 @@
  * PENDING items are pending all the time. The figures of each job:
  *
  *	cpu		CPU time of the process per step, after a quarter of the steps as a warm-up.
- *			It includes all threads. It is the elapsed time if the kernel does the work.
+ *			It includes all threads. It is the elapsed time if the kernel does the work,
+ *			and with the time given.
  *	bytes		growth of the process, or of a kernel that does the work, per pending item
  *	late_*		from the deadline to the callback. Each millisecond, a timeout of 50 ms is
  *			added. late_min is negative if a timeout is early.
@@ -137,7 +138,7 @@ static uint64_t cpu_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(peer_in_kernel ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &now);
+	clock_gettime(peer_in_kernel || given ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &now);
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
