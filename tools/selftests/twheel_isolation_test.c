@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Users do not delay each other: an operation of user B is not late when the detached events of B
- * have many waiters of A. When the clock is set, B waits for one turn of each other user. The
- * program isolation of the rig adds very many operations of A.
+ * have many waiters of A, nor when A writes anything to very many cells. When the clock is set, B
+ * waits for one turn of each other user. The program isolation of the rig adds very many operations
+ * of A.
  *
  * Machines differ too much for a limit in ms: the lateness is compared with that of rounds without
  * waiters.
@@ -10,6 +11,8 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include "cell.h"
 #include "many.h"
 #include "wall.h"
 
@@ -145,6 +148,85 @@ TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
 		close(events[i]);
 	close(fd);
 	EXPECT_EQ(0, remove_by_force("waiters"));
+}
+
+#define CELLS		(virtual_time() ? 100000 : 10000)
+#define AHEAD		(20 * MSEC)
+#define FIRST_LOOK	(500 * MSEC)
+
+/* Operations of A with cells, whose words change at full speed until this process is killed. */
+static void write_rubbish(int ready)
+{
+	unsigned int nr = CELLS, i;
+	__u64 word, random = 1, at;
+	cell_t *cells;
+	int fd;
+
+	fd = act_for(NEIGHBOUR) ? twheel_open(O_NONBLOCK) : -1;
+	cells = fd < 0 ? NULL : map_cells(fd, nr);
+	for (i = 0; cells && i < nr; i++)
+		if (!add_cell(fd, i, FIRST_LOOK, 0))
+			_exit(KSFT_FAIL);
+	if (!cells)
+		_exit(KSFT_FAIL);
+	for (i = 0, at = now_ns() + FIRST_LOOK;; i = (i + 1) % nr) {
+		if (!i)
+			word = units(now_ns() + AHEAD);
+		if (!i && at && now_ns() > at) {
+			if (write(ready, &nr, sizeof(nr)) != sizeof(nr))
+				_exit(KSFT_FAIL);
+			at = 0;
+		}
+		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+		/* Most of them as soon as the kernel looks, so that it looks very often. */
+		__atomic_store_n(&cells[i], random >> 58 ? (word + (random >> 60)) | LIFE : random << 6,
+				 __ATOMIC_RELAXED);
+	}
+}
+
+/* Lateness of an operation after its tick */
+static __u64 late_alone(int fd)
+{
+	struct twheel_event event;
+	__u64 due;
+
+	if (!add_deadline(fd, 15 * MSEC, 0, 0) || !next_event(fd, &event))
+		return KTIME_LAST;
+	due = tick_end(fd, event.deadline);
+	return event.time > due ? event.time - due : 0;
+}
+
+/* The reaper of A looks at 5 million cells a second, and so is always runnable. */
+TEST_F(neighbours, lateness_does_not_grow_with_rubbish_in_cells_of_another_user)
+{
+	__u64 quiet[2 * ROUNDS], late[2 * ROUNDS];
+	unsigned int nr, i;
+	int ready[2];
+	cell_t *cells;
+	pid_t pid;
+
+	cells = map_cells(self->b, 1);
+	if (!cells && errno == EOPNOTSUPP)
+		SKIP(return, "no cells on this machine");
+	for (i = 0; i < ARRAY_SIZE(quiet); i++)
+		quiet[i] = late_alone(self->b);
+	ASSERT_EQ(0, pipe(ready));
+	pid = fork();
+	ASSERT_LE(0, pid);
+	if (!pid)
+		write_rubbish(ready[1]);
+	close(ready[1]);
+	ASSERT_EQ((ssize_t)sizeof(nr), read(ready[0], &nr, sizeof(nr)));
+	for (i = 0; i < ARRAY_SIZE(late); i++)
+		late[i] = late_alone(self->b);
+	kill(pid, SIGKILL);
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	close(ready[0]);
+	TH_LOG("%llu us late, with %u cells %llu us, at most %llu us",
+	       median(quiet, ARRAY_SIZE(quiet)) / USEC, nr, median(late, ARRAY_SIZE(late)) / USEC,
+	       late[ARRAY_SIZE(late) - 1] / USEC);
+	EXPECT_LE(median(late, ARRAY_SIZE(late)),
+		  4 * median(quiet, ARRAY_SIZE(quiet)) + WAKEUP + SLICE);
 }
 
 /* The clock is set: users with other ids have deadlines that may follow it, or are cancelled. */
