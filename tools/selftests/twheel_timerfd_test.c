@@ -11,6 +11,7 @@
  */
 #include <linux/time_types.h>
 #include <sys/timerfd.h>
+#include "cell.h"
 #include "many.h"
 #include "waiter.h"
 #include "wall.h"
@@ -809,12 +810,21 @@ static __u64 machine_time(void)
 }
 
 /*
+ * Cells are moved before the suspend, which their looks have to find at the right time after it.
+ *
  * CLOCK_REALTIME and CLOCK_BOOTTIME advance during suspend by the clock of the machine, which
  * counts seconds. The kernel adds up to two seconds by which CLOCK_REALTIME has fallen behind it
  * since the previous suspend.
  */
 TEST_F(timerfd, suspend_ends_the_same_deadlines)
 {
+	struct twheel_add_args cell[] = {
+		{ .flags = TWHEEL_ADD_CELL, .clock = CLOCK_BOOTTIME, .cell = 0, .deadline = MSEC },
+		{ .flags = TWHEEL_ADD_CELL, .clock = CLOCK_MONOTONIC, .cell = 1, .deadline = MSEC },
+	};
+	int fd = twheel_open(O_NONBLOCK);
+	cell_t *cells = map_cells(fd, 2);
+	struct twheel_event event;
 	struct oracle *o = &self->oracle;
 	static const int clocks[] = { CLOCK_REALTIME, CLOCK_BOOTTIME, CLOCK_MONOTONIC };
 	static const __u64 ahead[] = { 500 * MSEC, 5 * SEC, HOUR };
@@ -833,6 +843,10 @@ TEST_F(timerfd, suspend_ends_the_same_deadlines)
 		for (i = 0; i < 2 * ARRAY_SIZE(ahead); i++)
 			ASSERT_TRUE(arm(o, &o->pair[o->nr++], clocks[c],
 					time_by(clocks[c]) + ahead[i / 2], !c && i % 2));
+	for (i = 0; cells && i < 2; i++) {
+		ASSERT_EQ(0, op_add(fd, &cell[i]));
+		ASSERT_TRUE(cell_touch(&cells[i], time_by(cell[i].clock) + 500 * MSEC));
+	}
 	boot = time_by(CLOCK_BOOTTIME);
 	monotonic = now_ns();
 	before_change(o);
@@ -851,6 +865,14 @@ TEST_F(timerfd, suspend_ends_the_same_deadlines)
 
 		EXPECT_EQ(p->on_set ? CANCELLED : passed ? FIRED : PENDING, p->op);
 	}
+	if (cells) {
+		ASSERT_TRUE(next_event(fd, &event));
+		EXPECT_EQ(cell[0].id, event.id);
+		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
+		EXPECT_TRUE(is_armed(cell_read(&cells[1])));
+		munmap(cells, 2 * sizeof(*cells));
+	}
+	close(fd);
 	usleep(6000000);
 	ASSERT_TRUE(agree(o));
 	write_file("/sys/power/pm_test", "none");
