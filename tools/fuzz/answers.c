@@ -301,6 +301,14 @@ static bool bad_query(const struct view *view, const struct twheel_query_args *a
 	       strncmp(name, args->name, sizeof(name));
 }
 
+static bool bad_queue(const struct trial *trial, const struct twheel_queue_args *args)
+{
+	const struct twheel_queue_args *asked = trial->args;
+
+	return args->queue < asked->queue || args->queue >= TWHEEL_MAX_QUEUES ||
+	       (!args->unconfirmed && args->oldest_unconfirmed_ns);
+}
+
 static void check_add(struct thread *t, const struct view *view, const struct twheel_add_args *args)
 {
 	if (!args->id)
@@ -333,6 +341,9 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 		break;
 	case TWHEEL_CALL_QUERY:
 		wrong = bad_query(view, args);
+		break;
+	case TWHEEL_CALL_QUEUE:
+		wrong = bad_queue(trial, args);
 		break;
 	case TWHEEL_CALL_BATCH:
 		check_batch(t, view, trial, args);

@@ -417,6 +417,9 @@ void build_args(struct thread *t, const struct view *view, struct trial *trial, 
 		args->events_args.flags |= one_in(t, 2) ? TWHEEL_EVENTS_CONFIRM : 0;
 		args->events_args.queue = some_queue(t);
 		return;
+	case TWHEEL_CALL_QUEUE:
+		args->queue_args.queue = some_queue(t);
+		return;
 	case TWHEEL_CALL_CONFIRM:
 		args->confirm_args.id = some_id(t, view);
 		return;

@@ -40,6 +40,7 @@ static const struct {
 	[TWHEEL_CALL_INFO]		= { "info", 20 },
 	[TWHEEL_CALL_LIST]		= { "list", 16 },
 	[TWHEEL_CALL_QUERY]		= { "query", 12 },
+	[TWHEEL_CALL_QUEUE]		= { "queue", 12 },
 	[TWHEEL_CALL_CELLS]		= { "cells", 12 },
 	[TWHEEL_CALL_CREATE]		= { "create", 14 },
 	[TWHEEL_CALL_REMOVE]		= { "remove", 8 },

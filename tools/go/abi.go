@@ -73,6 +73,7 @@ const (
 	iocInfo        = 0xc028f715
 	iocList        = 0xc020f716
 	iocQuery       = 0xc100f717
+	iocQueue       = 0xc028f71a
 	iocCreate      = 0xc048f720
 	iocRemove      = 0xc028f721
 )
@@ -272,6 +273,17 @@ type queryArgs struct {
 	rejectedEdquot      uint64
 	wakeups             uint64
 	name                [32]byte
+}
+
+type queueArgs struct {
+	flags               uint32
+	queue               uint32
+	ops                 uint32
+	pending             uint32
+	unread              uint32
+	unconfirmed         uint32
+	oldestUnreadNs      uint64
+	oldestUnconfirmedNs uint64
 }
 
 type createArgs struct {

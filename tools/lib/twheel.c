@@ -245,6 +245,11 @@ int twheel_query(int fd, struct twheel_query_args *args)
 	return ioctl(fd, TWHEEL_IOC_QUERY, args);
 }
 
+int twheel_queue(int fd, struct twheel_queue_args *args)
+{
+	return ioctl(fd, TWHEEL_IOC_QUEUE, args);
+}
+
 ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr)
 {
 	ssize_t bytes;

@@ -117,7 +117,7 @@ int twheel_remove(const char *name, unsigned int flags,
  * @rights: TWHEEL_RIGHT_*, the remaining rights, or 0
  *
  * Afterwards the file can access and list only the operations that were added through
- * it, and can neither cancel by key nor open a queue of detached events. Further calls
+ * it, and can neither cancel by key nor open or list queues of detached events. Further calls
  * can only take rights away. It is intended for a descriptor that is passed to another
  * process.
  *
@@ -133,6 +133,16 @@ int twheel_restrict(int fd, unsigned int rights);
  * Return: 0 or -1.
  */
 int twheel_query(int fd, struct twheel_query_args *args);
+
+/**
+ * twheel_queue() - read the state of a queue of detached events
+ * @fd: a named purgatory
+ * @args: @queue is its number, the other fields are 0; set to the state of this queue, or of the
+ *	next one if there is none of this number
+ *
+ * Return: 0; or -1, with ENOENT after the last queue.
+ */
+int twheel_queue(int fd, struct twheel_queue_args *args);
 
 /*
  * Operations. Unless it is restricted, any file of a purgatory can access any of its

@@ -564,6 +564,19 @@ public:
 		return state;
 	}
 
+	/* The queues of detached events, in the order of their numbers. */
+	std::vector<::twheel_queue_args> queues() const
+	{
+		std::vector<::twheel_queue_args> found;
+		::twheel_queue_args state{};
+
+		for (; twheel_queue(fd(), &state) == 0; state.queue++)
+			found.push_back(state);
+		if (errno != ENOENT)
+			detail::check(-1, "twheel_queue");
+		return found;
+	}
+
 	/* Return: the ID. */
 	std::uint64_t add(const operation &operation) const
 	{

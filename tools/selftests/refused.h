@@ -134,7 +134,8 @@ static inline enum node node_of(const struct twheel_call_row *one)
 		return CONTROL;
 	if (one->events)
 		return QUEUE;
-	return one->request == TWHEEL_IOC_EVENTS ? NAMED : PRIVATE;
+	return one->request == TWHEEL_IOC_EVENTS || one->request == TWHEEL_IOC_QUEUE ? NAMED :
+										       PRIVATE;
 }
 
 /* Return: a descriptor that keeps the event of operation *@id until this is confirmed. */

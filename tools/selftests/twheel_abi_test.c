@@ -260,6 +260,7 @@ static int open_node(enum node node, __u64 *kept)
 /* Prepare for a call. */
 static bool prepare(struct prepared *made, const struct twheel_call_row *one)
 {
+	struct twheel_add_args queued = { .flags = TWHEEL_ADD_DETACHED, .deadline = HOUR };
 	__u64 id = 0;
 
 	close(made->fd);
@@ -269,6 +270,8 @@ static bool prepare(struct prepared *made, const struct twheel_call_row *one)
 	made->fd = open_node(node_of(one), &id);
 	if (!one->control && !one->events)
 		id = add_keys(made->fd, TWHEEL_COND_ALL, 0, 2);
+	if (one->request == TWHEEL_IOC_QUEUE && op_add(made->fd, &queued))
+		return false;
 	good_args(&made->good, id);
 	return made->fd >= 0;
 }
@@ -376,8 +379,9 @@ TEST_F(accepted, output_fields_with_any_input)
 		ASSERT_TRUE(prepare(made, one));
 		args = args_of(&made->good, one);
 		memset(args + one->out, 0xa5, one->out_end - one->out);
-		/* Also an input. */
+		/* Also inputs. */
 		made->good.cells_args.nr = 0;
+		made->good.queue_args.queue = 0;
 		memcpy(given, args, _IOC_SIZE(one->request));
 		EXPECT_EQ(good_errno(one), call(made->fd, one->request, args))
 			TH_LOG("%s", one->name);

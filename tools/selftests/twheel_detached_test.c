@@ -170,6 +170,95 @@ TEST_F(detached, age_of_periods_is_that_of_the_first)
 	EXPECT_TRUE(oldest_since(self->fd, from, to));
 }
 
+/* The counts of a queue, or of the next one. Return: the errno of the call. */
+static int queue_counts(int fd, __u32 queue, struct twheel_queue_args *counts)
+{
+	*counts = (struct twheel_queue_args) { .queue = queue };
+	return call(fd, TWHEEL_IOC_QUEUE, counts);
+}
+
+/* Two users have a queue each: one has confirmed nothing, and the other reads nothing. */
+TEST_F(detached, each_queue_has_its_counts)
+{
+	struct twheel_add_args add = {
+		.flags = TWHEEL_ADD_DETACHED, .queue = 5, .deadline = HOUR,
+	};
+	int reader = open_queue(self->fd, 5, TWHEEL_EVENTS_CONFIRM), other;
+	struct twheel_queue_args counts;
+	struct twheel_event event;
+	__u64 from = now_ns();
+
+	ASSERT_EQ(0, op_add(self->fd, &add));
+	ASSERT_TRUE(act_for(STRANGER));
+	other = twheel_open_named(NAME, 0);
+	add.queue = 900;
+	ASSERT_EQ(0, op_add(other, &add));
+	ASSERT_EQ(0, op_cancel(other, add.id));
+	add.queue = 5;
+	ASSERT_EQ(0, op_add(other, &add));
+	ASSERT_EQ(0, op_cancel(other, add.id));
+	ASSERT_EQ(1, read_events(reader, &event, 1));
+	usleep(5000);
+	EXPECT_EQ(0, queue_counts(other, 1, &counts));
+	EXPECT_EQ(5, counts.queue);
+	EXPECT_EQ(2, counts.ops);
+	EXPECT_EQ(1, counts.pending);
+	EXPECT_EQ(0, counts.unread);
+	EXPECT_EQ(1, counts.unconfirmed);
+	EXPECT_EQ(0, counts.oldest_unread_ns);
+	EXPECT_LE(5 * MSEC, counts.oldest_unconfirmed_ns);
+	EXPECT_EQ(0, queue_counts(other, 6, &counts));
+	EXPECT_EQ(900, counts.queue);
+	EXPECT_EQ(1, counts.ops);
+	EXPECT_EQ(0, counts.pending);
+	EXPECT_EQ(1, counts.unread);
+	EXPECT_EQ(0, counts.unconfirmed);
+	EXPECT_LE(5 * MSEC, counts.oldest_unread_ns);
+	EXPECT_GE(now_ns() - from, counts.oldest_unread_ns);
+	EXPECT_EQ(0, counts.oldest_unconfirmed_ns);
+	EXPECT_EQ(ENOENT, queue_counts(other, 901, &counts));
+	EXPECT_TRUE(act_for(0));
+	close(other);
+	close(reader);
+}
+
+/* Create queue 7 and remove it again, by a descriptor and by an event. */
+static void *come_and_go(void *data)
+{
+	const int fd = *(int *)data;
+	struct twheel_event event;
+	int i, queue;
+
+	for (i = 0; i < rounds(1000); i++) {
+		if (i % 2)
+			add_to_queue(fd, 7);
+		queue = open_queue(fd, 7, 0);
+		if (i % 2)
+			read_events(queue, &event, 1);
+		close(queue);
+	}
+	close(fd);
+	return NULL;
+}
+
+TEST_F(detached, queue_goes_away_during_a_listing)
+{
+	int last = open_queue(self->fd, 9, 0), fd = twheel_open_named(NAME, 0);
+	struct twheel_queue_args counts;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, come_and_go, &fd));
+	while (query(self->fd).files > 3) {
+		ASSERT_EQ(0, queue_counts(self->fd, 1, &counts));
+		if (counts.queue == 7)
+			ASSERT_EQ(0, queue_counts(self->fd, 8, &counts));
+		ASSERT_EQ(9, counts.queue);
+		ASSERT_EQ(ENOENT, queue_counts(self->fd, 10, &counts));
+	}
+	pthread_join(thread, NULL);
+	close(last);
+}
+
 TEST_F(detached, pending_operation_names_its_queue)
 {
 	struct twheel_add_args args = {

@@ -214,6 +214,16 @@ FIELD(twheel_query_args, rejected_edquot, 208, 8);
 FIELD(twheel_query_args, wakeups, 216, 8);
 FIELD(twheel_query_args, name, 224, 32);
 
+SIZE(twheel_queue_args, 40);
+FIELD(twheel_queue_args, flags, 0, 4);
+FIELD(twheel_queue_args, queue, 4, 4);
+FIELD(twheel_queue_args, ops, 8, 4);
+FIELD(twheel_queue_args, pending, 12, 4);
+FIELD(twheel_queue_args, unread, 16, 4);
+FIELD(twheel_queue_args, unconfirmed, 20, 4);
+FIELD(twheel_queue_args, oldest_unread_ns, 24, 8);
+FIELD(twheel_queue_args, oldest_unconfirmed_ns, 32, 8);
+
 SIZE(twheel_create_args, 72);
 FIELD(twheel_create_args, name, 0, 32);
 FIELD(twheel_create_args, flags, 32, 4);
@@ -304,6 +314,7 @@ STAYS(22, _IOC_NR(TWHEEL_IOC_LIST));
 STAYS(23, _IOC_NR(TWHEEL_IOC_QUERY));
 STAYS(24, _IOC_NR(TWHEEL_IOC_CELLS));
 STAYS(25, _IOC_NR(TWHEEL_IOC_CONFIRM));
+STAYS(26, _IOC_NR(TWHEEL_IOC_QUEUE));
 STAYS(32, _IOC_NR(TWHEEL_IOC_CREATE));
 STAYS(33, _IOC_NR(TWHEEL_IOC_REMOVE));
 
@@ -377,6 +388,7 @@ STAYS(0xc020f716, TWHEEL_IOC_LIST);
 STAYS(0xc100f717, TWHEEL_IOC_QUERY);
 STAYS(0xc018f718, TWHEEL_IOC_CELLS);
 STAYS(0xc010f719, TWHEEL_IOC_CONFIRM);
+STAYS(0xc028f71a, TWHEEL_IOC_QUEUE);
 STAYS(0xc048f720, TWHEEL_IOC_CREATE);
 STAYS(0xc028f721, TWHEEL_IOC_REMOVE);
 

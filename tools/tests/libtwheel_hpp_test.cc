@@ -506,7 +506,8 @@ void a_named_purgatory_has_a_detached_queue()
 	{
 		twheel::queue queue = p.events();
 		reader events(queue);
-		CHECK(p.signal(key(1)) == 1 && events.begin()->cookie == 6);
+		CHECK(p.signal(key(1)) == 1 && p.queues().at(0).unread == 1);
+		CHECK(events.begin()->cookie == 6);
 	}
 	p.cancel(p.add(operation().detached().cookie(7)));
 	{
@@ -549,6 +550,7 @@ void a_file_can_be_opened_for_writing_only()
 	CHECK(error_of([&] { writer.add(operation()); }) == bad);
 	CHECK(error_of([&] { writer.read(&event, 1); }) == bad);
 	CHECK(error_of([&] { writer.query(); }) == bad);
+	CHECK(error_of([&] { writer.queues(); }) == bad);
 	CHECK(error_of([&] { writer.list(); }) == bad);
 	CHECK(error_of([&] { writer.info(id); }) == bad);
 	CHECK(error_of([&] { writer.events(); }) == bad);

@@ -51,6 +51,7 @@ union twheel_call_args {
 	struct twheel_info_args		info;
 	struct twheel_list_args		list;
 	struct twheel_query_args	query;
+	struct twheel_queue_args	queue;
 	struct twheel_create_args	create;
 	struct twheel_remove_args	remove;
 };

@@ -103,7 +103,7 @@ void twheel_detached_put(struct twheel_instance *instance, struct twheel_detache
 }
 
 /* The first queue from *@number on, with a reference to its memory, or NULL. */
-static struct twheel_detached *detached_next(struct twheel_instance *instance,
+struct twheel_detached *twheel_detached_next(struct twheel_instance *instance,
 					     unsigned long *number)
 {
 	struct twheel_detached *detached;
@@ -124,7 +124,7 @@ void twheel_detached_visit(struct twheel_instance *instance,
 	unsigned long number = 0;
 	bool more = true;
 
-	while (more && (detached = detached_next(instance, &number))) {
+	while (more && (detached = twheel_detached_next(instance, &number))) {
 		more = visit(&detached->events, data);
 		twheel_detached_free(detached);
 		number++;

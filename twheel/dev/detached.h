@@ -36,6 +36,8 @@ struct twheel_detached *twheel_detached_get(struct twheel_instance *instance, u3
 void twheel_detached_put(struct twheel_instance *instance, struct twheel_detached *detached,
 			 u32 nr);
 void twheel_detached_free(struct twheel_detached *detached);
+struct twheel_detached *twheel_detached_next(struct twheel_instance *instance,
+					     unsigned long *number);
 void twheel_detached_visit(struct twheel_instance *instance,
 			   bool (*visit)(struct twheel_events *events, void *data), void *data);
 

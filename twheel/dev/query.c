@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: limits and counts, for TWHEEL_IOC_QUERY and /proc/PID/fdinfo.
+ * Character devices: limits and counts, for TWHEEL_IOC_QUERY, TWHEEL_IOC_QUEUE and
+ * /proc/PID/fdinfo.
  */
 #include <linux/container_of.h>
 #include <linux/list.h>
@@ -20,24 +21,21 @@
 /* Age of the oldest unread event of a queue, or 0. A periodic operation has unread periods. */
 static u64 events_age(struct twheel_events *events)
 {
+	struct twheel_file_op *file_op = twheel_events_oldest(events);
 	struct twheel_file_periodic *periodic;
 	struct twheel_op_result result;
-	struct twheel_file_op *file_op;
-	u64 now = 0, time = 0;
+	u64 now, time;
 
-	spin_lock(&events->lock);
-	file_op = twheel_events_oldest(events);
-	if (file_op) {
-		periodic = twheel_file_op_periodic(file_op);
-		if (periodic && periodic->expirations) {
-			time = periodic->last - (periodic->expirations - 1) * periodic->period;
-		} else {
-			twheel_op_get_result(&file_op->op, &result);
-			time = result.time;
-		}
-		now = twheel_clock_ns(twheel_file_op_clock(file_op));
+	if (!file_op)
+		return 0;
+	periodic = twheel_file_op_periodic(file_op);
+	if (periodic && periodic->expirations) {
+		time = periodic->last - (periodic->expirations - 1) * periodic->period;
+	} else {
+		twheel_op_get_result(&file_op->op, &result);
+		time = result.time;
 	}
-	spin_unlock(&events->lock);
+	now = twheel_clock_ns(twheel_file_op_clock(file_op));
 	/* CLOCK_REALTIME may have been set back. */
 	return now - min(now, time);
 }
@@ -52,26 +50,56 @@ static u64 events_unconfirmed_age(struct twheel_events *events)
 	return reader ? ktime_get_ns() - reader->time : 0;
 }
 
-/* Add the exact counts of a queue of detached operations to those of a query. */
+/* Set the exact counts of a queue of detached operations. */
+static void queue_fill(struct twheel_events *events, struct twheel_queue_args *queue)
+{
+	spin_lock(&events->lock);
+	*queue = (struct twheel_queue_args) {
+		.queue			= container_of(events, struct twheel_detached,
+						       events)->number,
+		.ops			= events->held,
+		.pending		= twheel_events_pending(events),
+		.unread			= twheel_events_unread(events),
+		.unconfirmed		= events->unconfirmed,
+		.oldest_unread_ns	= events_age(events),
+		.oldest_unconfirmed_ns	= events_unconfirmed_age(events),
+	};
+	spin_unlock(&events->lock);
+}
+
+/* Add the counts of a queue to those of a query. */
 static bool queue_query(struct twheel_events *events, void *data)
 {
 	struct twheel_query_args *query = data;
-	u64 age;
+	struct twheel_queue_args queue;
 
-	spin_lock(&events->lock);
-	query->detached += twheel_events_pending(events);
-	query->detached_unread += twheel_events_unread(events);
-	query->unconfirmed += events->unconfirmed;
+	queue_fill(events, &queue);
+	query->detached += queue.pending;
+	query->detached_unread += queue.unread;
+	query->unconfirmed += queue.unconfirmed;
 	query->oldest_unconfirmed_ns = max(query->oldest_unconfirmed_ns,
-					   events_unconfirmed_age(events));
-	spin_unlock(&events->lock);
-	query->queue_ops = max(query->queue_ops, READ_ONCE(events->held));
-	age = events_age(events);
-	if (age > query->oldest_unread_ns) {
-		query->oldest_unread_ns = age;
-		query->oldest_queue = container_of(events, struct twheel_detached, events)->number;
+					   queue.oldest_unconfirmed_ns);
+	query->queue_ops = max(query->queue_ops, queue.ops);
+	if (queue.oldest_unread_ns > query->oldest_unread_ns) {
+		query->oldest_unread_ns = queue.oldest_unread_ns;
+		query->oldest_queue = queue.queue;
 	}
 	return !fatal_signal_pending(current);
+}
+
+int twheel_call_queue(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	unsigned long number = args->queue.queue;
+	struct twheel_detached *detached;
+
+	if (args->queue.flags)
+		return -EINVAL;
+	detached = twheel_detached_next(call->file->instance, &number);
+	if (!detached)
+		return -ENOENT;
+	queue_fill(&detached->events, &args->queue);
+	twheel_detached_free(detached);
+	return 0;
 }
 
 /* Set the counts of a file. May sleep. */

@@ -10,6 +10,7 @@
 #include "instance.h"
 
 void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query);
+int twheel_call_queue(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
 
 #endif /* _TWHEEL_DEV_QUERY_H */

@@ -528,6 +528,28 @@ struct twheel_query_args {
 };
 
 /**
+ * struct twheel_queue_args - TWHEEL_IOC_QUEUE: state of a queue of detached operations
+ * @flags: must be zero
+ * @queue: in and out: number of the queue, or of the next one if there is no such queue
+ * @ops: out: number of its operations, pending or unread, which max_queue limits
+ * @pending: out: number of its pending operations
+ * @unread: out: number of its unread events
+ * @unconfirmed: out: number of its events that were read and have to be confirmed
+ * @oldest_unread_ns: out: age of its oldest unread event in ns, on its clock; 0 without one
+ * @oldest_unconfirmed_ns: out: time since the read of its oldest unconfirmed event; 0 without one
+ */
+struct twheel_queue_args {
+	__u32 flags;
+	__u32 queue;
+	__u32 ops;
+	__u32 pending;
+	__u32 unread;
+	__u32 unconfirmed;
+	__u64 oldest_unread_ns;
+	__u64 oldest_unconfirmed_ns;
+};
+
+/**
  * struct twheel_create_args - TWHEEL_IOC_CREATE: create a named purgatory
  * @name: 1 to 31 letters, digits, '-', '_' and '.', the first a letter or digit; zero-padded
  * @flags: 0 or O_NONBLOCK, for the descriptor
@@ -713,6 +735,7 @@ struct twheel_uring_args {
 #define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_MAGIC, 23, struct twheel_query_args)
 #define TWHEEL_IOC_CELLS	_IOWR(TWHEEL_IOC_MAGIC, 24, struct twheel_cells_args)
 #define TWHEEL_IOC_CONFIRM	_IOWR(TWHEEL_IOC_MAGIC, 25, struct twheel_confirm_args)
+#define TWHEEL_IOC_QUEUE	_IOWR(TWHEEL_IOC_MAGIC, 26, struct twheel_queue_args)
 #define TWHEEL_IOC_CREATE	_IOWR(TWHEEL_IOC_MAGIC, 32, struct twheel_create_args)
 #define TWHEEL_IOC_REMOVE	_IOWR(TWHEEL_IOC_MAGIC, 33, struct twheel_remove_args)
 

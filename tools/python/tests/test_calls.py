@@ -154,7 +154,7 @@ class WriteOnly(Calls):
 
     def test_other_calls_fail(self) -> None:
         calls: list[Callable[[], object]] = [
-            self.writer.add, self.writer.read, self.writer.query, self.writer.list,
+            self.writer.add, self.writer.read, self.writer.query, self.writer.queues, self.writer.list,
             self.writer.events, lambda: self.writer.info(1),
         ]
         for call in calls:
@@ -472,6 +472,8 @@ class Named(Calls):
             with self.assertRaises(BlockingIOError):
                 queue.read()
             self.named.signal("k")
+            (state,) = self.named.queues()
+            self.assertEqual((state.queue, state.ops, state.pending, state.unread), (0, 1, 0, 1))
             self.assertEqual(queue.read()[0].cookie, 6)
         with self.fails(errno.EINVAL):
             self.purgatory.events()

@@ -109,6 +109,13 @@ class twheel_query_args(ctypes.Structure):
     ]
 
 
+class twheel_queue_args(ctypes.Structure):
+    _fields_ = [
+        *fields32("flags", "queue", "ops", "pending", "unread", "unconfirmed"),
+        *fields64("oldest_unread_ns", "oldest_unconfirmed_ns"),
+    ]
+
+
 class twheel_create_args(ctypes.Structure):
     _fields_ = [
         ("name", c_char * NAME_SIZE),
@@ -129,6 +136,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "twheel_remove": [c_char_p, c_uint, count_p],
     "twheel_restrict": [c_int, c_uint],
     "twheel_query": [c_int, POINTER(twheel_query_args)],
+    "twheel_queue": [c_int, POINTER(twheel_queue_args)],
     "twheel_add": [c_int, POINTER(twheel_add_args)],
     "twheel_cancel": [c_int, c_uint64],
     "twheel_complete": [c_int, c_uint64, c_uint64],

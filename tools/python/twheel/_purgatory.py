@@ -202,6 +202,18 @@ class State(NamedTuple):
     wakeups: int
 
 
+class QueueState(NamedTuple):
+    """Counts of a queue of detached events, see TWHEEL_IOC_QUEUE."""
+
+    queue: int
+    ops: int
+    pending: int
+    unread: int
+    unconfirmed: int
+    oldest_unread_ns: int
+    oldest_unconfirmed_ns: int
+
+
 # The input fields of struct twheel_add_args and twheel_signal_args, with the size of the structure,
 # and the fields of an event. They are packed faster than a ctypes.Structure is filled.
 ADD = struct.Struct("=2I2Q8xQ4I4QI4x")
@@ -622,6 +634,17 @@ class Purgatory(EventQueue):
         args = _lib.twheel_query_args()
         check(lib.twheel_query(self._fd, ctypes.byref(args)), self)
         return tuple_of(State, args, name=args.name.decode())
+
+    def queues(self) -> list[QueueState]:
+        """Return the counts of each queue of detached events, in the order of their numbers."""
+        args = _lib.twheel_queue_args()
+        found = []
+        while lib.twheel_queue(self._fd, ctypes.byref(args)) == 0:
+            found.append(tuple_of(QueueState, args))
+            args.queue += 1
+        if ctypes.get_errno() != errno.ENOENT:
+            check(-1, self)
+        return found
 
     def detach(self) -> int:
         """Return the descriptor, which the caller has to close. Its cells are closed."""

@@ -322,6 +322,22 @@ static void query(const struct fake_purgatory *purgatory, struct twheel_query_ar
 	args->detached_unread = bytes / sizeof(struct twheel_event);
 }
 
+/* A named purgatory has queue 0 only. */
+static int queue(const struct fake_purgatory *purgatory, struct twheel_queue_args *args)
+{
+	struct twheel_query_args counts;
+
+	if (!purgatory->detached || args->queue) {
+		errno = ENOENT;
+		return -1;
+	}
+	query(purgatory, &counts);
+	args->pending = counts.detached;
+	args->unread = counts.detached_unread;
+	args->ops = args->pending + args->unread;
+	return 0;
+}
+
 static int call_file(struct fake_file *file, unsigned int call, void *args)
 {
 	struct twheel_complete_all_args *all = args;
@@ -354,6 +370,8 @@ static int call_file(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_QUERY:
 		query(file->purgatory, args);
 		return 0;
+	case TWHEEL_CALL_QUEUE:
+		return queue(file->purgatory, args);
 	default:
 		return fake_call(file, call, args);
 	}
