@@ -97,7 +97,7 @@ def metrics():
         yield f"metric twheel_bridge_{name} {kind}"
     for name, values in re.findall(r'struct label \w+ = \{ "(\w+)", \{ (.*?) \}', text):
         yield from (f"label {name} {value}" for value in re.findall(r"\w+", values))
-    for name in re.findall(r'(?:print_label\(|print_samples\(family, )"(\w+)"|[{,](\w+)=\\"%s', text):
+    for name in re.findall(r'print_label\("(\w+)"|["{,](\w+)=\\"%', text):
         yield f"label {''.join(name)}"
 
 

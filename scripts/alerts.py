@@ -126,7 +126,7 @@ def legend_of(name):
         return "{{wheel}} {{clock}}"
     if name.startswith(BY_USER):
         return "user {{user}} {{reason}}{{error}}"
-    return "{{purgatory}} {{reason}}{{error}}"
+    return "{{purgatory}} {{queue}}{{reason}}{{error}}"
 
 
 def metrics():

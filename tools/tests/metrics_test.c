@@ -98,11 +98,14 @@ TEST("wheels with the same name and clock are added up")
 	CHECK(!read_wheels(path, &list, &unknown) && !list && !unknown);
 }
 
-TEST("metrics have a sample for each purgatory, reason, error and limit")
+TEST("metrics have a sample for each purgatory, queue, reason, error and limit")
 {
+	struct twheel_queue_args queues[] = {
+		{ .queue = 0, .ops = 3 },
+		{ .queue = 5, .ops = 13, .oldest_unread_ns = 61000000002 },
+	};
 	const struct named list[] = {
-		{ .state = { .name = "a", .pending = 12, .oldest_unread_ns = 61000000002,
-			     .queue_ops = 13 } },
+		{ .state = { .name = "a", .pending = 12 }, .queues = queues, .nr_queues = 2 },
 		{ .state = { .name = "b", .max_queue = 14, .max_watches = 5, .expired = UINT64_MAX,
 			     .rejected = 9, .rejected_enobufs = 7 } },
 		{ .state = { .name = "c", .max_pending = 6 }, .error = EACCES },
@@ -113,8 +116,9 @@ TEST("metrics have a sample for each purgatory, reason, error and limit")
 	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"a\"} 12\n"));
 	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"b\"} 0\n"));
 	CHECK(strstr(text, "\n# UNIT twheel_oldest_unread_seconds seconds\n"));
-	CHECK(strstr(text, "\ntwheel_oldest_unread_seconds{purgatory=\"a\"} 61.000000002\n"));
-	CHECK(strstr(text, "\ntwheel_queue_operations{purgatory=\"a\"} 13\n"));
+	CHECK(strstr(text, "oldest_unread_seconds{purgatory=\"a\",queue=\"5\"} 61.000000002\n"));
+	CHECK(strstr(text, "\ntwheel_queue_operations{purgatory=\"a\",queue=\"0\"} 3\n"
+			   "twheel_queue_operations{purgatory=\"a\",queue=\"5\"} 13\n# "));
 	CHECK(strstr(text, "\ntwheel_queue_operations_limit{purgatory=\"b\"} 14\n"));
 	CHECK(strstr(text, "\ntwheel_ended_total{purgatory=\"b\",reason=\"expired\"} " MAX "\n"));
 	CHECK(strstr(text, "\ntwheel_rejected_total{purgatory=\"b\",error=\"ENOBUFS\"} 7\n"));
@@ -188,9 +192,10 @@ TEST("metrics of nothing have no samples")
 
 static int print(void)
 {
-	const struct named named = { .state = {
-		.name = "orders", .completed = 3, .oldest_unread_ns = 1500000000,
-	} };
+	struct twheel_queue_args queue = { .queue = 5, .oldest_unread_ns = 1500000000 };
+	const struct named named = {
+		.state = { .name = "orders", .completed = 3 }, .queues = &queue, .nr_queues = 1,
+	};
 	struct wheel wheels[2];
 
 	if (!parse_wheel(LINE, &wheels[0]))

@@ -4,6 +4,7 @@
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "options.h"
@@ -18,7 +19,7 @@ static const char info_help[] =
 "\n"
 "Describes an operation, with each of its keys: the number of the key in events, and\n"
 "the signals that it still needs. Without an ID, prints the counts and limits of the\n"
-"purgatory.\n"
+"purgatory and of each queue of detached operations.\n"
 "\n"
 "Exits with 1 if the operation does not exist or has ended.\n";
 
@@ -97,19 +98,18 @@ static enum outcome info_operation(struct command_line *line, int fd, __u64 id)
 	return OUTCOME_OK;
 }
 
-static void print_queues(const struct twheel_query_args *q)
+static void print_queue(const struct twheel_queue_args *queue, __u32 max)
 {
 	char age[TIME_TEXT_SIZE];
 
-	printf("unread      %llu detached", q->detached_unread);
-	if (q->oldest_unread_ns)
-		printf(", the oldest for %s in queue %u", format_time(age, q->oldest_unread_ns),
-		       q->oldest_queue);
-	if (q->unconfirmed)
-		printf("\nunconfirmed %llu, the oldest read %s ago", q->unconfirmed,
-		       format_time(age, q->oldest_unconfirmed_ns));
-	printf("\nqueues      %u of %u pending or unread in the fullest\n", q->queue_ops,
-	       q->max_queue);
+	printf("queue %-5u %u of %u pending or unread", queue->queue, queue->ops, max);
+	if (queue->unread)
+		printf(", %u unread, the oldest for %s", queue->unread,
+		       format_time(age, queue->oldest_unread_ns));
+	if (queue->unconfirmed)
+		printf(", %u unconfirmed, the oldest read %s ago", queue->unconfirmed,
+		       format_time(age, queue->oldest_unconfirmed_ns));
+	putchar('\n');
 }
 
 static void print_counts(const struct twheel_query_args *q)
@@ -119,7 +119,7 @@ static void print_counts(const struct twheel_query_args *q)
 	printf("purgatory   %s\n", q->name);
 	printf("pending     %llu of %u, %llu of them detached\n", q->pending, q->max_pending,
 	       q->detached);
-	print_queues(q);
+	printf("unread      %llu detached\n", q->detached_unread);
 	printf("per file    %u at most\n", q->max_file_pending);
 	printf("user        %u of %u operations, %u of %u files\n", q->user_ops,
 	       q->user_max_ops, q->user_files, q->user_max_files);
@@ -134,14 +134,26 @@ static void print_counts(const struct twheel_query_args *q)
 
 static enum outcome info_counts(struct command_line *line, int fd)
 {
+	struct twheel_queue_args *queues;
 	struct twheel_query_args query;
+	json_t *object, *array;
+	long nr = query_others(fd, &query) ? -1 : read_queues(fd, &queues);
 
-	if (query_others(fd, &query))
+	if (nr < 0)
 		return refused(line, line->purgatory);
-	if (line->json)
-		print_json(json_query("purgatory", &query));
-	else
+	if (line->json) {
+		object = json_query("purgatory", &query);
+		array = json_array();
+		for (long i = 0; i < nr; i++)
+			json_array_append_new(array, json_queue(&queues[i]));
+		json_object_set_new(object, "queues", array);
+		print_json(object);
+	} else {
 		print_counts(&query);
+		for (long i = 0; i < nr; i++)
+			print_queue(&queues[i], query.max_queue);
+	}
+	free(queues);
 	return OUTCOME_OK;
 }
 

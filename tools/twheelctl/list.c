@@ -74,7 +74,7 @@ static enum outcome list_purgatories(bool json)
 		print_table(list, nr);
 	else if (!json)
 		puts("no named purgatory: 'twheelctl create NAME' creates one");
-	free(list);
+	free_named(list, nr);
 	return OUTCOME_OK;
 }
 

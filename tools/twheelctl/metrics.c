@@ -32,6 +32,7 @@ static const char metrics_help[] =
 /* Place and size of a count in its structure. */
 #define COUNT(type, field)	{ offsetof(struct type, field), sizeof(((struct type *)0)->field) }
 #define NAMED(field)	COUNT(twheel_query_args, field)
+#define QUEUE(field)	COUNT(twheel_queue_args, field)
 #define WHEEL(count)	COUNT(wheel, counts[WHEEL_##count])
 #define USER(count)	COUNT(user, counts[USER_##count])
 
@@ -69,19 +70,6 @@ static const struct family purgatory_families[] = {
 	  NAMED(max_pending), NULL },
 	{ "twheel_file_pending_limit", "gauge", "Limit on pending operations of an open file.",
 	  NAMED(max_file_pending), NULL },
-	{ "twheel_detached", "gauge", "Pending detached operations.", NAMED(detached), NULL },
-	{ "twheel_detached_unread", "gauge", "Unread events of detached operations.",
-	  NAMED(detached_unread), NULL },
-	{ "twheel_oldest_unread_seconds", "gauge",
-	  "Age of the oldest unread event of detached operations.", NAMED(oldest_unread_ns), NULL },
-	{ "twheel_unconfirmed", "gauge", "Events that were read and have to be confirmed.",
-	  NAMED(unconfirmed), NULL },
-	{ "twheel_oldest_unconfirmed_seconds", "gauge",
-	  "Time since the read of the oldest of these events.", NAMED(oldest_unconfirmed_ns),
-	  NULL },
-	{ "twheel_queue_operations", "gauge",
-	  "Operations in the fullest queue of detached ones, pending or unread.",
-	  NAMED(queue_ops), NULL },
 	{ "twheel_queue_operations_limit", "gauge",
 	  "Limit on the operations in a queue of detached ones.", NAMED(max_queue), NULL },
 	{ "twheel_keys", "gauge", "Watched keys.", NAMED(keys), NULL },
@@ -93,6 +81,22 @@ static const struct family purgatory_families[] = {
 	{ "twheel_rejected", "counter",
 	  "Adds and watch calls that failed because of a limit, by error.", NAMED(rejected_enospc),
 	  &by_error },
+	{ }
+};
+
+static const struct family queue_families[] = {
+	{ "twheel_detached", "gauge", "Pending detached operations.", QUEUE(pending), NULL },
+	{ "twheel_detached_unread", "gauge", "Unread events of detached operations.",
+	  QUEUE(unread), NULL },
+	{ "twheel_oldest_unread_seconds", "gauge",
+	  "Age of the oldest unread event of detached operations.", QUEUE(oldest_unread_ns), NULL },
+	{ "twheel_unconfirmed", "gauge", "Events that were read and have to be confirmed.",
+	  QUEUE(unconfirmed), NULL },
+	{ "twheel_oldest_unconfirmed_seconds", "gauge",
+	  "Time since the read of the oldest of these events.", QUEUE(oldest_unconfirmed_ns),
+	  NULL },
+	{ "twheel_queue_operations", "gauge", "Detached operations, pending or unread.",
+	  QUEUE(ops), NULL },
 	{ }
 };
 
@@ -147,7 +151,7 @@ static void print_head(const struct family *family)
 	printf("# HELP %s %s\n", family->name, family->help);
 }
 
-/* Names of purgatories need no escapes, those of wheels may contain any character. */
+/* The names of wheels may contain any character, those of purgatories need no escapes. */
 static void print_label(const char *label, const char *value)
 {
 	printf("%s=\"", label);
@@ -179,15 +183,14 @@ static __u64 count_of(const struct family *family, const void *counts, int i)
 	return family->count.size == sizeof(__u64) ? *(const __u64 *)at : *(const __u32 *)at;
 }
 
-/* @label: "purgatory" or "user"; @name: its value; @counts: the structure */
-static void print_samples(const struct family *family, const char *label, const char *name,
-			  const void *counts)
+/* @labels: those that all samples have; @counts: the structure */
+static void print_samples(const struct family *family, const char *labels, const void *counts)
 {
 	const struct label *more = family->label;
 
 	for (int i = 0; i < (more ? NR_VALUES : 1); i++) {
 		print_sample(family);
-		print_label(label, name);
+		fputs(labels, stdout);
 		if (more) {
 			putchar(',');
 			print_label(more->name, more->values[i]);
@@ -210,14 +213,26 @@ static bool has_count(const struct family *family, const struct twheel_query_arg
 
 void print_purgatory_metrics(const struct named *list, size_t nr)
 {
+	char labels[64];
+
 	for (const struct family *family = purgatory_families; family->name; family++) {
 		print_head(family);
 		for (size_t i = 0; i < nr; i++) {
 			const struct twheel_query_args *state = &list[i].state;
 
+			snprintf(labels, sizeof(labels), "purgatory=\"%s\"", state->name);
 			if (!list[i].error && has_count(family, state))
-				print_samples(family, "purgatory", state->name, state);
+				print_samples(family, labels, state);
 		}
+	}
+	for (const struct family *family = queue_families; family->name; family++) {
+		print_head(family);
+		for (size_t i = 0; i < nr; i++)
+			for (size_t j = 0; j < list[i].nr_queues; j++) {
+				snprintf(labels, sizeof(labels), "purgatory=\"%s\",queue=\"%u\"",
+					 list[i].state.name, list[i].queues[j].queue);
+				print_samples(family, labels, &list[i].queues[j]);
+			}
 	}
 }
 
@@ -266,13 +281,13 @@ void print_wheel_metrics(const struct wheel *list, size_t nr)
 
 void print_user_metrics(const struct user *list, size_t nr)
 {
-	char uid[24];
+	char labels[32];
 
 	for (const struct family *family = user_families; family->name; family++) {
 		print_head(family);
 		for (size_t i = 0; i < nr; i++) {
-			snprintf(uid, sizeof(uid), "%llu", list[i].uid);
-			print_samples(family, "user", uid, &list[i]);
+			snprintf(labels, sizeof(labels), "user=\"%llu\"", list[i].uid);
+			print_samples(family, labels, &list[i]);
 		}
 	}
 }
@@ -322,7 +337,7 @@ enum outcome metrics_command(struct command_line *line)
 	nr = read_named(PURGATORY_CLASS, &list);
 	nr = query_named(line->command, list, nr);
 	print_purgatory_metrics(list, nr);
-	free(list);
+	free_named(list, nr);
 	print_wheels();
 	puts("# EOF");
 	return line->outcome;

@@ -88,19 +88,30 @@ size_t read_named(const char *class, struct named **list)
 	return nr;
 }
 
-static int query_one(struct twheel_query_args *state)
+static int query_one(struct named *named)
 {
-	int fd = open_read_only(state->name), error = 0;
+	int fd = open_read_only(named->state.name), error = 0;
 	struct twheel_query_args found;
+	long nr;
 
 	if (fd < 0)
 		return errno;
-	if (query_others(fd, &found))
+	nr = query_others(fd, &found) ? -1 : read_queues(fd, &named->queues);
+	if (nr < 0) {
 		error = errno;
-	else
-		*state = found;
+	} else {
+		named->state = found;
+		named->nr_queues = nr;
+	}
 	close(fd);
 	return error;
+}
+
+void free_named(struct named *list, size_t nr)
+{
+	while (nr--)
+		free(list[nr].queues);
+	free(list);
 }
 
 size_t query_named(const char *command, struct named *list, size_t nr)
@@ -109,7 +120,7 @@ size_t query_named(const char *command, struct named *list, size_t nr)
 	int error = 0;
 
 	for (size_t i = 0; i < nr; i++) {
-		list[i].error = query_one(&list[i].state);
+		list[i].error = query_one(&list[i]);
 		if (list[i].error && !named_exists(list[i].state.name))
 			continue;
 		if (list[i].error) {

@@ -16,10 +16,14 @@
  * struct named - a named purgatory
  * @state: its name and its limits; with query_named() also its counts
  * @error: reason why its counts are unknown, or 0
+ * @queues: counts of its queues; with query_named()
+ * @nr_queues: number of these
  */
 struct named {
 	struct twheel_query_args state;
 	int error;
+	struct twheel_queue_args *queues;
+	size_t nr_queues;
 };
 
 /*
@@ -34,6 +38,9 @@ size_t read_named(const char *class, struct named **list);
  * opened. Those that have been removed are dropped. Return: number of the other ones.
  */
 size_t query_named(const char *command, struct named *list, size_t nr);
+
+/* Frees a list, also after query_named(). */
+void free_named(struct named *list, size_t nr);
 
 /* Return: whether the name exists. */
 bool named_exists(const char *name);

@@ -2,7 +2,9 @@
 /*
  * Output of pending operations as text and JSON. See pending.h.
  */
+#include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "order.h"
 #include "pending.h"
@@ -121,6 +123,33 @@ int query_others(int fd, struct twheel_query_args *query)
 		return -1;
 	query->files--;
 	return 0;
+}
+
+long read_queues(int fd, struct twheel_queue_args **queues)
+{
+	struct twheel_queue_args queue = { .queue = 0 };
+	long nr = 0;
+
+	for (*queues = NULL; !twheel_queue(fd, &queue); queue.queue++) {
+		*queues = must_realloc(*queues, nr + 1, sizeof(queue));
+		(*queues)[nr++] = queue;
+	}
+	if (errno == ENOENT)
+		return nr;
+	free(*queues);
+	return -1;
+}
+
+json_t *json_queue(const struct twheel_queue_args *queue)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "queue", json_number(queue->queue),
+			 "ops", json_number(queue->ops),
+			 "pending", json_number(queue->pending),
+			 "unread", json_number(queue->unread),
+			 "unconfirmed", json_number(queue->unconfirmed),
+			 "oldest_unread_ns", json_digits(queue->oldest_unread_ns),
+			 "oldest_unconfirmed_ns", json_digits(queue->oldest_unconfirmed_ns));
 }
 
 json_t *json_limits(const char *type, const struct twheel_query_args *query)

@@ -27,6 +27,15 @@ void print_pending(const struct twheel_pending *pending);
 /* twheel_query() that does not count the file @fd, which the command has opened for it. */
 int query_others(int fd, struct twheel_query_args *query);
 
+/*
+ * Reads the counts of all queues of a purgatory. @queues is freed by the caller.
+ * Return: number of queues; or -1, with errno set.
+ */
+long read_queues(int fd, struct twheel_queue_args **queues);
+
+/* Return: the counts of a queue as a JSON object. */
+json_t *json_queue(const struct twheel_queue_args *queue);
+
 /* Return: the name and the limits of a purgatory as a JSON object with type @type. */
 json_t *json_limits(const char *type, const struct twheel_query_args *query);
 
