@@ -296,9 +296,7 @@ static bool bad_query(const struct view *view, const struct twheel_query_args *a
 	if (view->name >= 0)
 		name_of(view->name, name);
 	return !args->files || args->own > args->max_file_pending || !args->tick_ns ||
-	       args->pending > args->max_pending || args->queue_ops > args->max_queue ||
-	       args->oldest_queue >= TWHEEL_MAX_QUEUES ||
-	       strncmp(name, args->name, sizeof(name));
+	       args->pending > args->max_pending || strncmp(name, args->name, sizeof(name));
 }
 
 static bool bad_queue(const struct trial *trial, const struct twheel_queue_args *args)

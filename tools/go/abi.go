@@ -72,7 +72,7 @@ const (
 	iocRestrict    = 0xc008f714
 	iocInfo        = 0xc028f715
 	iocList        = 0xc020f716
-	iocQuery       = 0xc100f717
+	iocQuery       = 0xc0f8f717
 	iocQueue       = 0xc028f71a
 	iocCreate      = 0xc048f720
 	iocRemove      = 0xc028f721
@@ -249,8 +249,6 @@ type queryArgs struct {
 	userFiles           uint32
 	files               uint32
 	rights              uint32
-	queueOps            uint32
-	oldestQueue         uint32
 	features            uint64
 	tickNs              uint64
 	pending             uint64

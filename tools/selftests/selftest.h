@@ -362,6 +362,16 @@ static inline struct twheel_query_args query(int fd)
 	return args;
 }
 
+/* Return: the state of a queue, or of the next one; if there is none, zeroes, with ENOENT. */
+static inline struct twheel_queue_args queue_state(int fd, __u32 queue)
+{
+	struct twheel_queue_args args = { .queue = queue };
+
+	if (ioctl(fd, TWHEEL_IOC_QUEUE, &args))
+		memset(&args, 0, sizeof(args));
+	return args;
+}
+
 /* Return: the end of the tick of a deadline, before which it does not expire. */
 static inline __u64 tick_end(int fd, __u64 deadline)
 {

@@ -76,14 +76,14 @@ TEST_F(confirm, next_read_confirms)
 	EXPECT_COOKIES(self->events, 1, 2, 0);
 	EXPECT_EQ(2, query(self->fd).unconfirmed);
 	EXPECT_EQ(1, query(self->fd).detached_unread);
-	EXPECT_EQ(3, query(self->fd).queue_ops);
+	EXPECT_EQ(3, queue_state(self->fd, 0).ops);
 	EXPECT_COOKIES(self->events, 3, 3, 0);
 	EXPECT_EQ(1, query(self->fd).unconfirmed);
-	EXPECT_EQ(1, query(self->fd).queue_ops);
+	EXPECT_EQ(1, queue_state(self->fd, 0).ops);
 	EXPECT_EQ(-1, read_events(self->events, &event, 1));
 	EXPECT_EQ(EAGAIN, errno);
 	EXPECT_EQ(0, query(self->fd).unconfirmed);
-	EXPECT_EQ(0, query(self->fd).queue_ops);
+	EXPECT_EQ(0, queue_state(self->fd, 0).ops);
 	close_it(&self->events);
 	EXPECT_NO_EVENT(self->others);
 }
@@ -98,7 +98,7 @@ TEST_F(confirm, close_puts_back_at_the_head_in_order)
 	EXPECT_EQ(5, query(self->fd).detached_unread);
 	EXPECT_COOKIES(self->others, 1, 3, TWHEEL_EVENT_AGAIN);
 	EXPECT_COOKIES(self->others, 4, 5, 0);
-	EXPECT_EQ(0, query(self->fd).queue_ops);
+	EXPECT_EQ(0, queue_state(self->fd, 0).ops);
 }
 
 TEST_F(confirm, an_event_comes_again_until_it_is_confirmed)

@@ -99,7 +99,7 @@ TEST_F(shown, sysfs_has_no_counts)
 	static const char * const names[] = {
 		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
 		"rejected", "rejected_enospc", "files", "detached", "detached_unread",
-		"oldest_unread_ns", "oldest_queue", "queue_ops", "unconfirmed",
+		"oldest_unread_ns", "unconfirmed",
 	};
 	char path[128];
 	unsigned int i;

@@ -173,8 +173,6 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		{ "nr_detached", query->detached },
 		{ "detached_unread", query->detached_unread },
 		{ "unconfirmed", query->unconfirmed },
-		{ "oldest_queue", query->oldest_queue },
-		{ "queue_ops", query->queue_ops },
 		{ "nr_keys", query->keys },
 		{ "watches", query->watches },
 		{ "files", query->files },

@@ -79,11 +79,7 @@ static bool queue_query(struct twheel_events *events, void *data)
 	query->unconfirmed += queue.unconfirmed;
 	query->oldest_unconfirmed_ns = max(query->oldest_unconfirmed_ns,
 					   queue.oldest_unconfirmed_ns);
-	query->queue_ops = max(query->queue_ops, queue.ops);
-	if (queue.oldest_unread_ns > query->oldest_unread_ns) {
-		query->oldest_unread_ns = queue.oldest_unread_ns;
-		query->oldest_queue = queue.queue;
-	}
+	query->oldest_unread_ns = max(query->oldest_unread_ns, queue.oldest_unread_ns);
 	return !fatal_signal_pending(current);
 }
 

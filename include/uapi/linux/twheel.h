@@ -463,8 +463,6 @@ struct twheel_list_args {
  * @user_files: out: number of open files of the calling user
  * @files: out: number of open files, including descriptors of TWHEEL_IOC_EVENTS
  * @rights: out: TWHEEL_RIGHT_* of this file
- * @queue_ops: out: number of operations, pending or unread, in the fullest queue of detached ones
- * @oldest_queue: out: queue of the oldest unread event
  * @features: out: what a later kernel can do in addition, a bit for each; 0 now
  * @tick_ns: out: tick of the wheel in ns
  * @pending: out: number of pending operations of all files
@@ -501,8 +499,6 @@ struct twheel_query_args {
 	__u32 user_files;
 	__u32 files;
 	__u32 rights;
-	__u32 queue_ops;
-	__u32 oldest_queue;
 	__u64 features;
 	__u64 tick_ns;
 	__u64 pending;

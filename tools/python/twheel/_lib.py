@@ -97,7 +97,6 @@ class twheel_query_args(ctypes.Structure):
         *fields32(
             "flags", "max_pending", "max_file_pending", "max_watches", "max_queue", "max_keys",
             "user_max_ops", "user_max_files", "user_ops", "user_files", "files", "rights",
-            "queue_ops", "oldest_queue",
         ),
         *fields64(
             "features", "tick_ns", "pending", "watches", "keys", "own", "unread", "detached",

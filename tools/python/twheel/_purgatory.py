@@ -185,8 +185,6 @@ class State(NamedTuple):
     oldest_unread_ns: int
     unconfirmed: int
     oldest_unconfirmed_ns: int
-    oldest_queue: int
-    queue_ops: int
     pending: int
     keys: int
     watches: int
