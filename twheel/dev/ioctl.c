@@ -349,7 +349,7 @@ int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, con
 
 /* An add has the longest structure of the calls in batches. */
 static_assert(sizeof(struct twheel_add_args) >= sizeof(struct twheel_signal_args));
-static_assert(TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD) <= CHUNK_SIZE);
+static_assert(sizeof(struct twheel_command) + sizeof(struct twheel_add_args) <= CHUNK_SIZE);
 
 /* The output of a command is a 32-bit field; the id of an add has 64 bits. */
 static u64 command_output(const struct call_info *info, const void *args)

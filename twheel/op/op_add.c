@@ -154,7 +154,7 @@ static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *
 	else
 		refcount_add(refs, &op->ref);
 	this_cpu_inc(pools->added);
-	this_cpu_add(pools->watches, op->nr_watches);
+	this_cpu_add(pools->watches, (u32)op->nr_watches);
 	spin_lock(&shard->lock);
 	/* Pairs with the acquire in twheel_op_rearm_slack(), which uses the timer. */
 	smp_store_release(&op->state, state | OP_PENDING);
