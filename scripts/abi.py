@@ -36,12 +36,13 @@ def read(path):
 
 
 def header():
-    """Ask the compiler for the values."""
+    """Ask the compiler for the values, which must be the same in a 32-bit program."""
     text = without_comments(HEADER.read_text())
-    lines = []
+    lines, facts = [], []
 
     def line(label, *values):
         form = " ".join(["%llu"] * len(values))
+        facts.append(values)
         values = ", ".join(f"(unsigned long long)({value})" for value in values)
         lines.append(f'printf("{label} {form}\\n", {values});')
 
@@ -61,8 +62,14 @@ def header():
                  f'{" ".join(lines)} return 0; }}\n'
         subprocess.run(["gcc", "-w", "-x", "c", "-", "-o", program], input=source, text=True,
                        check=True)
-        yield from subprocess.run([program], stdout=subprocess.PIPE, text=True,
-                                  check=True).stdout.splitlines()
+        found = subprocess.run([program], stdout=subprocess.PIPE, text=True,
+                               check=True).stdout.splitlines()
+    source = f'#include "{HEADER}"\n' + "".join(
+        f'_Static_assert(({value}) == {known}ULL, "{line}");\n'
+        for line, values in zip(found, facts) for value, known in zip(values, line.split()[2:]))
+    subprocess.run(["gcc", "-m32", "-fsyntax-only", "-x", "c", "-"], input=source, text=True,
+                   check=True)
+    return found
 
 
 def library():

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// The compiler of C has checked the numbers in this file.
-const layout = "../selftests/twheel_layout_test.c"
+// The compiler of C has printed the numbers in this file.
+const layout = "../../Documentation/ABI/dump"
 
 func TestStructuresHaveTheLayoutOfTheKernel(t *testing.T) {
 	text, err := os.ReadFile(layout)
@@ -28,12 +28,12 @@ func TestStructuresHaveTheLayoutOfTheKernel(t *testing.T) {
 		event{}} {
 		kind := reflect.TypeOf(args)
 		name := "twheel_" + snake(kind.Name())
-		if size := fmt.Sprintf("SIZE(%s, %d)", name, kind.Size()); !strings.Contains(string(text), size) {
+		if size := fmt.Sprintf("\nsize %s %d\n", name, kind.Size()); !strings.Contains(string(text), size) {
 			t.Error("not in the layout:", size)
 		}
 		for i := 0; i < kind.NumField(); i++ {
 			field := kind.Field(i)
-			line := fmt.Sprintf("FIELD(%s, %s, %d, %d)", name, snake(field.Name), field.Offset,
+			line := fmt.Sprintf("\nfield %s.%s %d %d\n", name, snake(field.Name), field.Offset,
 				field.Type.Size())
 			if !strings.Contains(string(text), line) {
 				t.Error("not in the layout:", line)

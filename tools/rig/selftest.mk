@@ -5,12 +5,11 @@
 selftests := ../selftests
 harness := $(SOURCE)/tools/testing/selftests
 
-# Not on the rig: layout does not use the device; isolation has a program of its own; list reads
-# long texts; cell and libcell_race map several pages and fork; timerfd compares with that of the
-# kernel; the others are about epoll, signals, io_uring, page faults, sysfs, memory cgroups,
-# namespaces or processes.
-NOT_HERE := cell cgroup epoll isolation kill layout libcell_race list stuck sysfs timens timerfd \
-	    userns uring uring_cmd watchers
+# Not on the rig: isolation has a program of its own; list reads long texts; cell and libcell_race map
+# several pages and fork; timerfd compares with that of the kernel; the others are about epoll,
+# signals, io_uring, page faults, sysfs, memory cgroups, namespaces or processes.
+NOT_HERE := cell cgroup epoll isolation kill libcell_race list stuck sysfs timens timerfd userns uring \
+	    uring_cmd watchers
 SELFTESTS := $(notdir $(basename $(wildcard $(selftests)/twheel_*_test.c)))
 SELFTESTS := $(filter-out $(NOT_HERE:%=twheel_%_test),$(SELFTESTS))
 

@@ -4,7 +4,21 @@
  * those of the kernel, bad pointers, and valid input that resembles bad input.
  */
 #include <limits.h>
+#include <sys/utsname.h>
 #include "refused.h"
+
+TEST(program_name_matches_its_word_size)
+{
+	const char *program = program_invocation_short_name;
+	bool ends_in_32 = !strcmp(program + strlen(program) - 2, "32");
+	struct utsname kernel;
+
+	ASSERT_EQ(0, uname(&kernel));
+	/* On a 32-bit kernel all programs have this size, and none has a suffix. */
+	if (!strstr(kernel.machine, "64"))
+		SKIP(return, "a 32-bit kernel: %s", kernel.machine);
+	EXPECT_EQ(ends_in_32 ? 4 : 8, sizeof(void *));
+}
 
 static unsigned int resized(unsigned int request, unsigned int size)
 {

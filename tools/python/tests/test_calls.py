@@ -25,7 +25,7 @@ from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Right, Watch
 from twheel._purgatory import EVENT, interval
 
 NAME = "python-test"
-LAYOUT = pathlib.Path(__file__).parent / "../../selftests/twheel_layout_test.c"
+LAYOUT = pathlib.Path(__file__).parent / "../../../Documentation/ABI/dump"
 
 
 class Calls(unittest.TestCase):
@@ -109,10 +109,10 @@ class Layout(unittest.TestCase):
         self.assertGreater(len(names), 7)
         for name in names:
             structure = getattr(_lib, name)
-            size = re.search(rf"SIZE\({name}, (\d+)\)", text)
+            size = re.search(rf"^size {name} (\d+)$", text, re.M)
             assert size, name
             self.assertEqual(ctypes.sizeof(structure), int(size[1]), name)
-            fields = re.findall(rf"FIELD\({name}, (\w+), (\d+), (\d+)\)", text)
+            fields = re.findall(rf"^field {name}\.(\w+) (\d+) (\d+)$", text, re.M)
             for field, offset, length in fields:
                 member = getattr(structure, field)
                 self.assertEqual((member.offset, member.size), (int(offset), int(length)), field)
@@ -121,11 +121,11 @@ class Layout(unittest.TestCase):
     def test_an_event_has_the_layout_of_the_kernel(self) -> None:
         text = LAYOUT.read_text()
         packed = bytearray(EVENT.size)
-        self.assertIn(f"SIZE(twheel_event, {len(packed)})", text)
+        self.assertIn(f"\nsize twheel_event {len(packed)}\n", text)
         names = ("id", "cookie", "value", "deadline", "time", "reason", "flags", "error", "clock",
                  "expirations", "satisfied", "missing", "cell")
         for number, name in enumerate(names):
-            field = re.search(rf"FIELD\(twheel_event, {name}, (\d+), (\d+)\)", text)
+            field = re.search(rf"^field twheel_event\.{name} (\d+) (\d+)$", text, re.M)
             assert field, name
             offset, length = int(field[1]), int(field[2])
             packed[offset : offset + length] = number.to_bytes(length, sys.byteorder)
