@@ -45,10 +45,6 @@ static const struct {
 	const char *program, *name;
 	unsigned long value;
 } parameters[] = {
-	{ "twheel_errors_test", "max_purgatories", 4 },
-	{ "twheel_errors_test", "user_max_files", 64 },
-	{ "twheel_errors_test", "user_max_ops", 64 },
-	{ "twheel_errors_test", "user_max_purgatories", 2 },
 	{ "twheel_limit_test", "max_pending", 64 },
 	{ "twheel_quota_test", "max_pending", 16 },
 	{ "twheel_quota_test", "max_purgatories", 4 },

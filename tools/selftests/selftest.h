@@ -150,6 +150,23 @@ static inline int call(int fd, unsigned long request, void *args)
 	return result < 0 ? errno : 0;
 }
 
+/*
+ * @attempt evaluates to an errno, which must be the documented
+ * @error of @call. scripts/check-abi compares GIVES() with
+ * Documentation/calls.toml.
+ */
+#define GIVES(call, error, attempt)					\
+do {									\
+	int __got = (attempt);						\
+									\
+	EXPECT_EQ(error, __got)					\
+		TH_LOG("%s should fail with %s", #call, #error);		\
+} while (0)
+
+/* The errno of an attempt that returns -1 on failure. */
+#define errno_of(attempt)						\
+	((attempt) < 0 ? errno : 0)
+
 /* Convert a pointer to an address field. */
 static inline __u64 address(const void *where)
 {

@@ -133,7 +133,7 @@ TEST_F(all, drained_file_refuses_adds)
 	__u64 theirs = add_keys(self->other, TWHEEL_COND_ANY, 0, 1);
 
 	ASSERT_EQ(0, drain(self->fd));
-	EXPECT_EQ(ESHUTDOWN, op_add(self->fd, &args));
+	GIVES(TWHEEL_IOC_ADD, ESHUTDOWN, op_add(self->fd, &args));
 	EXPECT_EQ(0, args.id);
 	/* The drained file can still signal the operations of other files. */
 	EXPECT_EQ(1, key_signal(self->fd, 1, 4));

@@ -5,7 +5,6 @@
  */
 #include <sys/wait.h>
 #include "cell.h"
-#include "gives.h"
 #include "named.h"
 
 #define NR	600

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include "gives.h"
 #include "named.h"
 #include "waiter.h"
 

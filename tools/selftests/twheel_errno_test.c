@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The errors that depend only on the arguments, the node, the access mode or a right, from
- * Documentation/calls.toml.  twheel_abi_test covers sizes and pointers, twheel_errors_test and
- * twheel_limit_test the errors that need a scenario.
+ * Documentation/calls.toml.  twheel_abi_test covers sizes and pointers, and GIVES() in other
+ * programs the errors that need a scenario.
  */
 #include "private.h"
 #include "refused.h"

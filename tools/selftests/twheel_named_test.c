@@ -4,6 +4,7 @@
  * operations by all files, while each event is delivered to the file that added the
  * operation.  twheel_remove_test covers their removal.
  */
+#include <sys/resource.h>
 #include "named.h"
 
 #define NAME	"shared"
@@ -200,13 +201,11 @@ TEST_F(named, write_only_file_adds_detached_operations)
 	__u64 id;
 
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, add_deadline(fd, HOUR, 0, 7));
-	EXPECT_EQ(EBADF, errno);
+	GIVES(TWHEEL_IOC_ADD, EBADF, add_deadline(fd, HOUR, 0, 7) ? 0 : errno);
 	id = add_deadline(fd, HOUR, TWHEEL_ADD_DETACHED, 7);
 	ASSERT_NE(0, id);
 	EXPECT_EQ(0, op_cancel(fd, id));
-	EXPECT_EQ(-1, read_events(fd, &event, 1));
-	EXPECT_EQ(EBADF, errno);
+	GIVES(read, EBADF, errno_of(read_events(fd, &event, 1)));
 	close(fd);
 }
 
@@ -278,6 +277,30 @@ TEST_F(named, refused_create_returns_no_descriptor)
 	EXPECT_EQ(1, query(self->fd).files);
 }
 
+/* In a child: this process cannot open further files. */
+static bool no_more_descriptors(void)
+{
+	struct rlimit limit = { 0 };
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) &&
+	       (limit.rlim_cur = 0, !setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+TEST_F(named, no_descriptor_is_left)
+{
+	struct twheel_create_args args = create_args("made", 0600);
+	int control = twheel_open_control();
+
+	GIVES(TWHEEL_IOC_CREATE, EMFILE,
+	      as_user(0, no_more_descriptors() &&
+		      call(control, TWHEEL_IOC_CREATE, &args) == EMFILE) ? EMFILE : 0);
+	EXPECT_FALSE(node_exists("made"));
+	GIVES(TWHEEL_IOC_EVENTS, EMFILE,
+	      as_user(0, no_more_descriptors() &&
+		      errno_of(open_events(self->fd, 0)) == EMFILE) ? EMFILE : 0);
+	close(control);
+}
+
 /* The nodes have different permissions, and reject the calls of the other node. */
 TEST_F(named, control_node_is_for_root)
 {
@@ -334,7 +357,7 @@ TEST_F(named, name_is_unique)
 {
 	struct twheel_create_args args = create_args(NAME, 0666);
 
-	EXPECT_EQ(EEXIST, call_control(TWHEEL_IOC_CREATE, &args));
+	GIVES(TWHEEL_IOC_CREATE, EEXIST, call_control(TWHEEL_IOC_CREATE, &args));
 	EXPECT_EQ(0, args.major);
 	EXPECT_EQ(S_IFCHR | 0600, (int)node_of(NAME).st_mode);
 	EXPECT_EQ(0, create_named("Shared", 0600));
@@ -356,7 +379,8 @@ TEST_F(named, foreign_owner_is_refused)
 	struct stat st;
 
 	ASSERT_LE(0, fd);
-	EXPECT_TRUE(as_stranger(create_owned(fd, 0, TWHEEL_CALLER) == EPERM));
+	GIVES(TWHEEL_IOC_CREATE, EPERM,
+	      as_stranger(create_owned(fd, 0, TWHEEL_CALLER) == EPERM) ? EPERM : 0);
 	EXPECT_TRUE(as_stranger(create_owned(fd, STRANGER + 1, TWHEEL_CALLER) == EPERM));
 	EXPECT_TRUE(as_stranger(create_owned(fd, TWHEEL_CALLER, 0) == EPERM));
 	EXPECT_FALSE(node_exists("own"));
@@ -373,7 +397,9 @@ TEST_F(named, foreign_owner_is_refused)
 TEST_F(named, limits_of_a_purgatory_are_enforced)
 {
 	struct twheel_create_args args = create_args("small", 0600);
+	struct twheel_watch_spec more = spec_of(11, 1);
 	int i, fd, other;
+	__u64 id;
 
 	args.max_pending = 4;
 	args.max_watches = 6;
@@ -381,15 +407,17 @@ TEST_F(named, limits_of_a_purgatory_are_enforced)
 	fd = twheel_open_named("small", O_NONBLOCK);
 	other = twheel_open_named("small", O_NONBLOCK);
 	EXPECT_EQ(4, query(fd).max_pending);
-	ASSERT_NE(0, add_keys(fd, TWHEEL_COND_ALL, 0, 4));
+	id = add_keys(fd, TWHEEL_COND_ALL, 0, 4);
+	ASSERT_NE(0, id);
 	EXPECT_EQ(0, add_keys(other, TWHEEL_COND_ALL, 0, 3));
 	EXPECT_EQ(ENOSPC, errno);
 	ASSERT_NE(0, add_keys(other, TWHEEL_COND_ALL, 0, 2));
+	GIVES(TWHEEL_IOC_WATCH, ENOSPC, op_watch(fd, id, &more, 1));
 	for (i = 0; i < 2; i++)
 		ASSERT_NE(0, add_deadline(i ? fd : other, HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(fd, HOUR, 0, 0));
 	EXPECT_EQ(ENOSPC, errno);
-	EXPECT_EQ(2, query(fd).rejected_enospc);
+	EXPECT_EQ(3, query(fd).rejected_enospc);
 	close(other);
 	EXPECT_NE(0, add_deadline(fd, HOUR, 0, 0));
 	close(fd);

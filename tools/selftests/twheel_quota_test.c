@@ -7,7 +7,6 @@
  * Needs the module parameters max_pending=16 max_shared_pending=32
  * max_purgatories=4 user_max_files=12 user_max_ops=40 user_max_purgatories=2.
  */
-#include "gives.h"
 #include "named.h"
 
 #define MOST	64	/* greater than all of these limits */
@@ -69,8 +68,7 @@ TEST_F(quota, limit_on_files_of_a_user)
 	close(self->fds[0]);
 	self->fds[0] = twheel_open(0);
 	EXPECT_LE(0, self->fds[0]);
-	EXPECT_GT(0, twheel_open(0));
-	EXPECT_EQ(EDQUOT, errno);
+	GIVES(open, EDQUOT, errno_of(twheel_open(0)));
 }
 
 TEST_F(quota, duplicate_is_not_counted)
@@ -132,8 +130,7 @@ TEST_F(quota, limit_on_operations_of_a_user)
 		ASSERT_GE(self->ops, all);
 	}
 	self->fds[i] = twheel_open(O_NONBLOCK);
-	EXPECT_EQ(0, add_deadline(self->fds[i], HOUR, 0, 0));
-	EXPECT_EQ(EDQUOT, errno);
+	GIVES(TWHEEL_IOC_ADD, EDQUOT, add_deadline(self->fds[i], HOUR, 0, 0) ? 0 : errno);
 	EXPECT_EQ(1, query(self->fds[i]).rejected);
 	EXPECT_EQ(1, query(self->fds[i]).rejected_edquot);
 
@@ -325,7 +322,7 @@ TEST_F(quota, root_is_exempt_from_the_limit_on_names)
 	int control = twheel_open_control();
 
 	EXPECT_EQ(self->purgatories, create_all(control, 'r'));
-	EXPECT_EQ(ENOSPC, errno);
+	GIVES(TWHEEL_IOC_CREATE, ENOSPC, errno);
 	EXPECT_EQ(0, remove_named("r0"));
 	EXPECT_EQ(1, create_all(control, 's'));
 	EXPECT_EQ(ENOSPC, errno);
@@ -340,13 +337,12 @@ TEST_F(quota, created_descriptor_is_counted)
 	int control = twheel_open_control();
 
 	ASSERT_EQ(self->files, nr);
-	EXPECT_EQ(EDQUOT, call(control, TWHEEL_IOC_CREATE, &args));
+	GIVES(TWHEEL_IOC_CREATE, EDQUOT, call(control, TWHEEL_IOC_CREATE, &args));
 	EXPECT_FALSE(node_exists("full"));
 	close(self->fds[0]);
 	self->fds[0] = ioctl(control, TWHEEL_IOC_CREATE, &args);
 	EXPECT_LE(0, self->fds[0]);
-	EXPECT_EQ(-1, open_events(self->fds[0], 0));
-	EXPECT_EQ(EDQUOT, errno);
+	GIVES(TWHEEL_IOC_EVENTS, EDQUOT, errno_of(open_events(self->fds[0], 0)));
 	close(control);
 }
 
@@ -381,7 +377,7 @@ TEST_F(quota, limit_of_a_file_in_a_shared_purgatory)
 	/* The purgatory is full before the limit of a third file is reached. */
 	self->fds[2] = twheel_open_named("fair", O_NONBLOCK);
 	EXPECT_EQ(2, add_all(self->fds[2]));
-	EXPECT_EQ(ENOSPC, errno);
+	GIVES(TWHEEL_IOC_ADD, ENOSPC, errno);
 }
 
 TEST_F(quota, limit_on_the_limits_of_a_named_purgatory)
@@ -465,7 +461,7 @@ TEST_F(quota, unread_detached_events_of_a_restricted_file)
 		ASSERT_EQ(0, op_add(self->fds[0], &add));
 		ASSERT_EQ(0, op_cancel(self->fds[0], add.id));
 	}
-	EXPECT_EQ(ENOBUFS, op_add(self->fds[0], &add));
+	GIVES(TWHEEL_IOC_ADD, ENOBUFS, op_add(self->fds[0], &add));
 	EXPECT_EQ(0, op_add(self->fds[1], &add));
 	EXPECT_EQ(1, read_events(queue, &event, 1));
 	EXPECT_EQ(0, op_add(self->fds[0], &add));

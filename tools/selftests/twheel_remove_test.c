@@ -50,6 +50,18 @@ TEST_F(removal, node_and_name_are_removed)
 	EXPECT_EQ(0, remove_named(NAME));
 }
 
+/* A node with the device number of a removed purgatory. */
+TEST_F(removal, old_device_number_is_refused)
+{
+	struct twheel_create_args args = create_args("gone", 0600);
+
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
+	ASSERT_EQ(0, remove_named("gone"));
+	ASSERT_EQ(0, mknod("/dev/gone", S_IFCHR | 0600, makedev(args.major, args.minor)));
+	GIVES(open, ENXIO, errno_of(open("/dev/gone", O_RDWR)));
+	unlink("/dev/gone");
+}
+
 TEST_F(removal, purgatory_pins_the_module_until_removal)
 {
 	if (self->users < 0)
@@ -127,7 +139,7 @@ TEST_F(removal, effective_user_is_judged)
 	struct twheel_create_args args;
 	pid_t child;
 
-	EXPECT_EQ(EPERM, remove_with(0, STRANGER));
+	GIVES(TWHEEL_IOC_REMOVE, EPERM, remove_with(0, STRANGER));
 	EXPECT_TRUE(node_exists(NAME));
 
 	EXPECT_EQ(0, remove_by_force(NAME));

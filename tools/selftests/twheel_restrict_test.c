@@ -112,8 +112,8 @@ TEST_F(confined, calls_by_key_are_refused)
 
 TEST_F(confined, complete_all_completes_own_operations)
 {
-	EXPECT_EQ(-1, complete_all(self->fd, 1, 0, TWHEEL_COMPLETE_OTHERS));
-	EXPECT_EQ(EPERM, errno);
+	GIVES(TWHEEL_IOC_COMPLETE_ALL, EPERM,
+	      errno_of(complete_all(self->fd, 1, 0, TWHEEL_COMPLETE_OTHERS)));
 	EXPECT_EQ(2, query(self->fd).pending);
 	EXPECT_EQ(1, complete_all(self->fd, 1, 0, 0));
 	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 1);
@@ -145,8 +145,7 @@ TEST_F(confined, list_has_own_operations)
 {
 	struct twheel_pending entries[8];
 
-	EXPECT_EQ(-1, list_all(self->fd, TWHEEL_LIST_OTHERS, entries, 8));
-	EXPECT_EQ(EPERM, errno);
+	GIVES(TWHEEL_IOC_LIST, EPERM, errno_of(list_all(self->fd, TWHEEL_LIST_OTHERS, entries, 8)));
 	ASSERT_EQ(1, list_all(self->fd, 0, entries, 8));
 	EXPECT_EQ(self->own, entries[0].id);
 	ASSERT_EQ(2, list_all(self->other, TWHEEL_LIST_OTHERS, entries, 8));

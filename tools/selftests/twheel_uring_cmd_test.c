@@ -4,7 +4,6 @@
  * outlive the ring; a multishot read of the file delivers their events.
  */
 #include <sys/mman.h>
-#include "gives.h"
 #include "refused.h"
 #include "ring.h"
 

@@ -26,7 +26,6 @@ run()
 }
 
 run twheel_limit_test max_pending=64
-run twheel_errors_test user_max_files=64 user_max_ops=64 max_purgatories=4 user_max_purgatories=2
 run twheel_quota_test max_pending=16 max_shared_pending=32 max_purgatories=4 \
 	user_max_purgatories=2 user_max_files=12 user_max_ops=40
 run twheel_userns_test user_max_ops=64
