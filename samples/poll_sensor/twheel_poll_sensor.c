@@ -59,7 +59,7 @@ static void sensor_poll(struct twheel_timer *timer)
 	s->polled_at = twheel_now(wheel);
 	if (s->polls == POLLS)
 		complete(&s->polled);
-	/* Refused while the timer is being cancelled. */
+	/* Refused after the shutdown. */
 	twheel_timer_add(timer, s->next);
 }
 
@@ -75,7 +75,7 @@ static int sensor_plug(struct sensor *s)
 /* Afterwards the callback is not running and will not run: the sensor could be freed. */
 static void sensor_unplug(struct sensor *s)
 {
-	twheel_timer_cancel_sync(&s->timer);
+	twheel_timer_shutdown_sync(&s->timer);
 	s->unplugged = true;
 }
 
