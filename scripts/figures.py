@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Figures of the benchmarks: read logs, write and read files of figures, compare two of them, and
-judge them by the goals. Used by bench-result, bench-compare, bench-table and htmldocs.
+Figures of the benchmarks: read logs, write and read files of figures, and judge them by the goals.
+Used by bench-result, bench-table and htmldocs.
 
 A file of figures has a figure per line, and comments that begin with #.  The columns are those
 of Figure; without a minimum and a maximum there was a single value, or all were the same.
 """
 
-import math
 import pathlib
 import re
 import statistics
@@ -21,11 +20,6 @@ UNITS = ("ns", "us", "instructions", "lines", "locks", "hand-overs", "bytes", "t
          "per_second", "count", "ratio")
 # The suites of the rig that count and take no time.
 COUNTED = ("lines", "handover", "hot_key")
-# Exact figures have moved if they differ by more than EXACT, others by more than NOISY.
-EXACT = 0.01
-NOISY = 0.05
-# Less is better, except for these units of these suites.
-MORE_IS_BETTER = {"contention": "ratio"}
 
 
 class BadFile(Exception):
@@ -48,11 +42,6 @@ class Figure(NamedTuple):
     @property
     def key(self):
         return self[:7]
-
-    @property
-    def exact(self):
-        """Whether the figure is counted: the same on every machine, and beside any load."""
-        return self.place.startswith("exact") or self.suite in COUNTED
 
     def __str__(self):
         values = [self.median] if self.low == self.high else self[7:]
@@ -336,11 +325,7 @@ def needed(figures):
     return found.values()
 
 
-# Tables and comparisons
-
-def is_ours(contender):
-    return contender.startswith("twheel")
-
+# Tables
 
 def in_order(items):
     return list(dict.fromkeys(items))
@@ -349,7 +334,8 @@ def in_order(items):
 def suite_rows(figures, place, suite):
     """A table of a suite: a row for each figure, a column for each contender."""
     found = [figure for figure in figures.by_key.values() if figure[:2] == (place, suite)]
-    contenders = sorted(in_order(figure.of for figure in found), key=lambda of: not is_ours(of))
+    contenders = sorted(in_order(figure.of for figure in found),
+                        key=lambda of: not of.startswith("twheel"))
     yield ["case", "figure", "pending", "unit", *contenders]
     rows = {}
     for figure in found:
@@ -357,30 +343,3 @@ def suite_rows(figures, place, suite):
         rows.setdefault(row, {})[figure.of] = short(figure.median)
     for row, cells in rows.items():
         yield [*row, *(cells.get(of, "") for of in contenders)]
-
-
-def factor(old, new):
-    return new.median / old.median if old.median else float("inf")
-
-
-def has_moved(old, new):
-    """
-    Whether two figures differ by more than the noise. It is unknown for a single time.
-    """
-    least = (EXACT if new.exact else NOISY) * abs(old.median)
-    known = all(figure.low != figure.high or figure.unit not in ("ns", "us", "per_second")
-                for figure in (old, new))
-    apart = new.exact or (known and (old.high < new.low or new.high < old.low))
-    return apart and abs(new.median - old.median) > least
-
-
-def is_worse(old, new):
-    return (new.median > old.median) != (MORE_IS_BETTER.get(new.suite) == new.unit)
-
-
-def common(old, new):
-    """The pairs of figures in both of two files, and the moved ones, largest change first."""
-    pairs = [(old.by_key[key], new.by_key[key]) for key in old.by_key if key in new.by_key]
-    moved = [pair for pair in pairs if has_moved(*pair)]
-    return pairs, sorted(moved, key=lambda pair: abs(math.log(factor(*pair) or 1e-9)),
-                         reverse=True)
