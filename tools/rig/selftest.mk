@@ -9,7 +9,7 @@ harness := $(SOURCE)/tools/testing/selftests
 # several pages and fork; timerfd compares with that of the kernel; the others are about epoll,
 # signals, io_uring, page faults, sysfs, memory cgroups, namespaces or processes.
 NOT_HERE := cell cgroup epoll isolation kill libcell_race list stuck sysfs timens timerfd userns uring \
-	    uring_cmd watchers
+	    uring_cmd
 SELFTESTS := $(notdir $(basename $(wildcard $(selftests)/twheel_*_test.c)))
 SELFTESTS := $(filter-out $(NOT_HERE:%=twheel_%_test),$(SELFTESTS))
 
