@@ -87,7 +87,6 @@ static _Noreturn void lacks(const char *what)
 }
 
 #define LACKS(name, what) void selftest_no_##name(void) { lacks(what); }
-LACKS(leaps, "leap seconds")
 LACKS(dup2, "dup2()")
 LACKS(glob, "threads in /proc")
 LACKS(epoll, "epoll")

@@ -273,58 +273,6 @@ TEST_F(wall_clock, skipped_periods_are_counted)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-/*
- * The clock shows the end of the day, and at the next tick of the kernel it goes back by a second.
- * A deadline in the last second does not wait for the second pass of this second.
- */
-TEST_F(wall_clock, leap_second_delays_no_passed_deadline)
-{
-	/* On PREEMPT_RT a thread takes the timers, while this program sleeps. */
-	const __s64 before[] = { 200 * MSEC, on_preempt_rt() ? 30 * MSEC : 1000,
-				 on_preempt_rt() ? 30 * MSEC - 1000 : 1 };
-	struct timex none = { .modes = ADJ_STATUS };
-	__u64 start = now_ns(), end = insert_leap_second(), after, on_set, waited;
-	struct twheel_event event;
-	unsigned int i, seen = 0;
-
-	if (!end)
-		SKIP(return, "cannot insert a leap second: %s", strerror(errno));
-	for (i = 0; i < ARRAY_SIZE(before); i++)
-		ASSERT_NE(0, add_by(self->fd, CLOCK_REALTIME, end - before[i],
-				    TWHEEL_ADD_ABSTIME, i));
-	after = add_by(self->fd, CLOCK_REALTIME, end + 500 * MSEC, TWHEEL_ADD_ABSTIME, i);
-	on_set = add_by(self->fd, CLOCK_REALTIME, end + HOUR,
-			TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET, i);
-	ASSERT_NE(0, after);
-	ASSERT_NE(0, on_set);
-	/* An idle machine has no ticks, and the clock goes back at the next one. */
-	usleep(1180 * 1000);
-	while (now_ns() - start < 1200 * MSEC + TURNS_NS)
-		usleep(1000);
-	for (i = 0; i < ARRAY_SIZE(before); i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		/* The last two have the same tick, and may come in any order. */
-		ASSERT_GT(ARRAY_SIZE(before), event.cookie);
-		EXPECT_EQ(!i, !event.cookie);
-		EXPECT_EQ(end - before[event.cookie], event.deadline);
-		EXPECT_LE(event.deadline, event.time);
-		seen |= 1 << event.cookie;
-	}
-	EXPECT_EQ((1 << ARRAY_SIZE(before)) - 1, seen);
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(on_set, event.id);
-	EXPECT_EQ(-ECANCELED, event.error);
-	waited = now_ns() - start;
-	if (virtual_time())
-		EXPECT_GT(1200 * MSEC + 2 * TURNS_NS, waited);
-	ASSERT_TRUE(next_event(self->fd, &event));
-	waited = now_ns() - start;
-	EXPECT_EQ(after, event.id);
-	EXPECT_LE(end + 500 * MSEC, event.time);
-	EXPECT_LE(2700 * MSEC, waited);
-	adjtimex(&none);
-}
-
 /* The realtime clock is moved forward and backward until @over is set. */
 static struct {
 	bool over;

@@ -11,6 +11,7 @@
  */
 #include <linux/time_types.h>
 #include <sys/timerfd.h>
+#include <sys/timex.h>
 #include "cell.h"
 #include "many.h"
 #include "waiter.h"
@@ -578,6 +579,19 @@ TEST_F(timerfd, step_to_a_deadline_reaches_it)
 		EXPECT_EQ(CANCELLED, o->pair[i].op);
 	EXPECT_EQ(FIRED, o->pair[4].op);
 	EXPECT_EQ(FIRED, o->pair[9].op);
+}
+
+/*
+ * Set the clock to just before the end of a day, at which a leap second is inserted.
+ * Return: the end of the day; 0 if the clock cannot be set so.
+ */
+static __u64 insert_leap_second(void)
+{
+	struct timex leap = { .modes = ADJ_STATUS, .status = STA_PLL | STA_INS };
+	__u64 end = (time_by(CLOCK_REALTIME) / (24 * HOUR) + 1) * 24 * HOUR;
+
+	/* Setting the clock clears the status, and a later second examines it. */
+	return set_wall_clock(end - 1200 * MSEC) && adjtimex(&leap) >= 0 ? end : 0;
 }
 
 /*

@@ -3,7 +3,6 @@
 #ifndef _TWHEEL_WALL_H
 #define _TWHEEL_WALL_H
 
-#include <sys/timex.h>
 #include "selftest.h"
 
 static inline bool set_wall_clock(__u64 ns)
@@ -17,19 +16,6 @@ static inline bool set_wall_clock(__u64 ns)
 static inline bool turn_wall_clock(__s64 ns)
 {
 	return set_wall_clock(time_by(CLOCK_REALTIME) + ns);
-}
-
-/*
- * Set the clock to just before the end of a day, at which a leap second is inserted.
- * Return: the end of the day; 0 if the clock cannot be set so.
- */
-static inline __u64 insert_leap_second(void)
-{
-	struct timex leap = { .modes = ADJ_STATUS, .status = STA_PLL | STA_INS };
-	__u64 end = (time_by(CLOCK_REALTIME) / (24 * HOUR) + 1) * 24 * HOUR;
-
-	/* Setting the clock clears the status, and a later second examines it. */
-	return set_wall_clock(end - 1200 * MSEC) && adjtimex(&leap) >= 0 ? end : 0;
 }
 
 #endif /* _TWHEEL_WALL_H */
