@@ -159,7 +159,7 @@ def programs_expected():
 def selftests_expected(programs):
     names = set()
     for program in programs.split(","):
-        path = TOP / "tools/selftests" / (program.removesuffix("32") + ".c")
+        path = TOP / "tools/selftests" / (program.removesuffix("_ring").removesuffix("32") + ".c")
         if program in ("device", "trace", "bpf"):
             names |= checks_of(program)
         elif program == "programs":

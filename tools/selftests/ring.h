@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A ring of io_uring, used without a library.
+ * A ring of io_uring, used without a library, and calls of the device by such a ring: for
+ * selftest.h, which includes this.
  */
 #ifndef _TWHEEL_RING_H
 #define _TWHEEL_RING_H
 
 #include <linux/io_uring.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
-#include "named.h"
 
 #define ENTRIES		8
 
@@ -153,5 +154,65 @@ static inline int ring_result(struct ring *ring, __u64 *name)
 	*name = cqe.user_data;
 	return cqe.res;
 }
+
+/* Fill the next entry of the ring for a command. */
+static inline struct io_uring_sqe *ring_command(struct ring *ring, int fd, __u32 cmd_op,
+						const void *args, __u32 flags, __u64 name)
+{
+	struct twheel_uring_args area = { .args = (unsigned long)args, .flags = flags };
+	struct io_uring_sqe *sqe = ring_entry(ring);
+
+	sqe->opcode = OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->user_data = name;
+	memcpy((char *)sqe + SQE_CMD_OP, &cmd_op, sizeof(cmd_op));
+	memcpy((char *)sqe + SQE_AREA, &area, sizeof(area));
+	return sqe;
+}
+
+/* Submit the entry. Return: the result of the command. */
+static inline int ring_submit_command(struct ring *ring)
+{
+	__u64 name;
+
+	return ring_submit(ring) ? ring_result(ring, &name) : NO_RESULT;
+}
+
+static bool by_ring;
+
+static __attribute__((constructor)) void set_by_ring(void)
+{
+	const char *value = getenv("RING");
+
+	by_ring = value && *value;
+}
+
+/*
+ * An ioctl, with RING=1 as a command of io_uring, if it is one. Each thread has a ring, and a child
+ * another one.
+ */
+static inline int ioctl_or_command(int fd, unsigned long request, void *args)
+{
+	static __thread struct ring ring;
+	static __thread pid_t owner;
+	int result;
+
+	if (!by_ring || _IOC_TYPE(request) != TWHEEL_IOC_MAGIC)
+		return ioctl(fd, request, args);
+	if (owner != gettid() && !ring_open(&ring))
+		return ioctl(fd, request, args);
+	owner = gettid();
+	ring_command(&ring, fd, request, args, 0, 0);
+	result = ring_submit_command(&ring);
+	/* No command of io_uring, or a descriptor that has none. */
+	if (result == -ENOTTY || result == -EOPNOTSUPP)
+		return ioctl(fd, request, args);
+	if (result >= 0)
+		return 0;
+	errno = -result;
+	return -1;
+}
+
+#define ioctl	ioctl_or_command
 
 #endif /* _TWHEEL_RING_H */

@@ -118,6 +118,8 @@ static inline bool on_preempt_rt(void)
 	__held;								\
 })
 
+#include "ring.h"
+
 static inline int twheel_open(int flags)
 {
 	return open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);

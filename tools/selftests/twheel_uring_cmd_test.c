@@ -1,45 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Commands of io_uring: all complete at once. The operations of their adds belong to the file, and
- * outlive the ring; a multishot read of the file delivers their events.
+ * outlive the ring; a multishot read of the file delivers their events. RING=1 makes the calls of
+ * the other programs such commands.
  */
 #include <sys/mman.h>
 #include "refused.h"
-#include "ring.h"
 
 #define NAME		"uring_cmd"
 
-/* Fill the next entry of the ring for a command. */
-static struct io_uring_sqe *prepare(struct ring *ring, int fd, __u32 cmd_op, const void *args,
-				    __u32 flags, __u64 name)
-{
-	struct twheel_uring_args area = { .args = address(args), .flags = flags };
-	struct io_uring_sqe *sqe = ring_entry(ring);
-
-	sqe->opcode = OP_URING_CMD;
-	sqe->fd = fd;
-	sqe->user_data = name;
-	memcpy((char *)sqe + SQE_CMD_OP, &cmd_op, sizeof(cmd_op));
-	memcpy((char *)sqe + SQE_AREA, &area, sizeof(area));
-	return sqe;
-}
-
-/* Submit the entry. Return: the result of the command. */
-static int submit(struct ring *ring)
-{
-	__u64 name = 0;
-	int result;
-
-	if (!ring_submit(ring))
-		return NO_RESULT;
-	result = ring_result(ring, &name);
-	return name == POISON ? result : NO_RESULT;
-}
-
 static int at_once(struct ring *ring, int fd, __u32 cmd_op, const void *args)
 {
-	prepare(ring, fd, cmd_op, args, 0, POISON);
-	return submit(ring);
+	ring_command(ring, fd, cmd_op, args, 0, POISON);
+	return ring_submit_command(ring);
 }
 
 static struct twheel_add_args add_args(__u64 deadline)
@@ -103,77 +76,6 @@ FIXTURE_TEARDOWN(uring_cmd)
 	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
-TEST_F(uring_cmd, add)
-{
-	struct twheel_add_args args = add_args(HOUR);
-	struct twheel_event event = { 0 };
-
-	ASSERT_EQ(0, at_once(&self->ring, self->fd, TWHEEL_IOC_ADD, &args));
-	EXPECT_NE(0, args.id);
-	EXPECT_EQ(1, query(self->fd).own);
-	EXPECT_EQ(1, op_rearm(self->fd, args.id, MSEC, 0));
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(args.id, event.id);
-	EXPECT_EQ(77, event.cookie);
-	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
-	EXPECT_FALSE(ring_poll(&self->ring));
-}
-
-/* Each call, with the structure at an address. */
-TEST_F(uring_cmd, calls)
-{
-	struct twheel_watch_spec spec = spec_of(1, 1), other = spec_of(2, 1);
-	struct twheel_add_args args = add_args(TWHEEL_NEVER);
-	struct twheel_rearm_args rearm = { .deadline = HOUR };
-	struct twheel_watch_args watch = {
-		.keys = address(&other), .nr_keys = 1, .key_size = sizeof(other),
-	};
-	struct twheel_unwatch_args unwatch = { .key = key_of(2) };
-	struct twheel_signal_args signal = { .key = key_of(1), .value = 9 };
-	struct twheel_complete_args complete = { .value = 10 };
-	struct twheel_cancel_key_args cancel_key = { .key = key_of(1) };
-	struct twheel_cancel_args cancel = { 0 };
-	struct ring *ring = &self->ring;
-	int fd = self->fd;
-
-	args.condition = TWHEEL_COND_ANY;
-	args.nr_keys = 1;
-	args.keys = address(&spec);
-	args.key_size = sizeof(spec);
-
-	ASSERT_EQ(0, at_once(ring, fd, TWHEEL_IOC_ADD, &args));
-	EXPECT_EQ(-ENOENT, at_once(ring, fd, TWHEEL_IOC_CANCEL, &cancel));
-	rearm.id = args.id;
-	watch.id = args.id;
-	unwatch.id = args.id;
-	EXPECT_EQ(1, at_once(ring, fd, TWHEEL_IOC_REARM, &rearm));
-	EXPECT_EQ(1, rearm.moved);
-	EXPECT_EQ(0, at_once(ring, fd, TWHEEL_IOC_WATCH, &watch));
-	EXPECT_EQ(2, query(fd).watches);
-	EXPECT_EQ(0, at_once(ring, fd, TWHEEL_IOC_UNWATCH, &unwatch));
-	EXPECT_EQ(-ESRCH, at_once(ring, fd, TWHEEL_IOC_UNWATCH, &unwatch));
-	EXPECT_EQ(1, at_once(ring, fd, TWHEEL_IOC_SIGNAL, &signal));
-	EXPECT_EQ(1, signal.completed);
-	EXPECT_EVENT(fd, args.id, TWHEEL_REASON_COMPLETED, 9);
-
-	ASSERT_EQ(0, at_once(ring, fd, TWHEEL_IOC_ADD, &args));
-	complete.id = args.id;
-	EXPECT_EQ(0, at_once(ring, fd, TWHEEL_IOC_COMPLETE, &complete));
-	EXPECT_EVENT(fd, args.id, TWHEEL_REASON_COMPLETED, 10);
-
-	ASSERT_EQ(0, at_once(ring, fd, TWHEEL_IOC_ADD, &args));
-	EXPECT_EQ(1, at_once(ring, fd, TWHEEL_IOC_CANCEL_KEY, &cancel_key));
-	EXPECT_EQ(1, cancel_key.cancelled);
-	EXPECT_EVENT(fd, args.id, TWHEEL_REASON_CANCELLED, 0);
-
-	ASSERT_EQ(0, at_once(ring, fd, TWHEEL_IOC_ADD, &args));
-	EXPECT_EQ(-ENOENT, at_once(ring, fd, TWHEEL_IOC_REARM, &rearm));
-	cancel.id = args.id;
-	EXPECT_EQ(0, at_once(ring, fd, TWHEEL_IOC_CANCEL, &cancel));
-	EXPECT_EVENT(fd, args.id, TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_EQ(-ENOENT, at_once(ring, fd, TWHEEL_IOC_CANCEL, &cancel));
-}
-
 TEST_F(uring_cmd, batch)
 {
 	struct twheel_result results[2] = { 0 };
@@ -194,19 +96,6 @@ TEST_F(uring_cmd, batch)
 	EXPECT_EVENT(self->fd, results[0].value, TWHEEL_REASON_COMPLETED, 3);
 }
 
-TEST_F(uring_cmd, detached_add)
-{
-	struct twheel_add_args args = add_args(HOUR);
-	int events_fd = open_events(self->fd, O_NONBLOCK);
-
-	ASSERT_LE(0, events_fd);
-	args.flags = TWHEEL_ADD_DETACHED;
-	EXPECT_EQ(0, at_once(&self->ring, self->fd, TWHEEL_IOC_ADD, &args));
-	EXPECT_EQ(0, op_complete(self->fd, args.id, 4));
-	EXPECT_EVENT(events_fd, args.id, TWHEEL_REASON_COMPLETED, 4);
-	close(events_fd);
-}
-
 /* In an entry of 128 bytes the structure may be part of the entry. */
 TEST_F(uring_cmd, structure_in_the_entry)
 {
@@ -217,32 +106,32 @@ TEST_F(uring_cmd, structure_in_the_entry)
 	int i;
 
 	/* With an address as well. */
-	prepare(ring, self->fd, TWHEEL_IOC_CANCEL, &cancel, TWHEEL_URING_INLINE, POISON);
-	EXPECT_EQ(-EINVAL, submit(ring));
-	sqe = prepare(ring, self->fd, TWHEEL_IOC_CANCEL, NULL, TWHEEL_URING_INLINE, POISON);
+	ring_command(ring, self->fd, TWHEEL_IOC_CANCEL, &cancel, TWHEEL_URING_INLINE, POISON);
+	EXPECT_EQ(-EINVAL, ring_submit_command(ring));
+	sqe = ring_command(ring, self->fd, TWHEEL_IOC_CANCEL, NULL, TWHEEL_URING_INLINE, POISON);
 	if (large)
 		memcpy(sqe + 1, &cancel, sizeof(cancel));
-	ASSERT_EQ(large ? 0 : -EINVAL, submit(ring));
+	ASSERT_EQ(large ? 0 : -EINVAL, ring_submit_command(ring));
 	if (!large) {
 		ASSERT_EQ(0, op_cancel(self->fd, cancel.id));
 		return;
 	}
 	/* A later version of the structure, with and without a value, and one that does not fit. */
 	for (i = 0; i < 3; i++) {
-		sqe = prepare(ring, self->fd,
-			      _IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC, TWHEEL_CALL_CANCEL,
-				   i < 2 ? 64 : 72),
-			      NULL, TWHEEL_URING_INLINE, POISON);
+		sqe = ring_command(ring, self->fd,
+				   _IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC,
+					TWHEEL_CALL_CANCEL, i < 2 ? 64 : 72),
+				   NULL, TWHEEL_URING_INLINE, POISON);
 		memcpy(sqe + 1, &cancel, sizeof(cancel));
 		((char *)(sqe + 1))[63] = i == 1;
-		EXPECT_EQ(i == 0 ? -ENOENT : i == 1 ? -E2BIG : -EINVAL, submit(ring));
+		EXPECT_EQ(i == 0 ? -ENOENT : i == 1 ? -E2BIG : -EINVAL, ring_submit_command(ring));
 	}
 }
 
 static int failure(struct ring *ring, int fd, __u32 cmd_op, const void *args, __u32 flags)
 {
-	prepare(ring, fd, cmd_op, args, flags, POISON);
-	return -submit(ring);
+	ring_command(ring, fd, cmd_op, args, flags, POISON);
+	return -ring_submit_command(ring);
 }
 
 /* A refused command changes nothing. */
@@ -254,51 +143,29 @@ TEST_F(uring_cmd, refused)
 	int events_fd = open_events(self->fd, 0);
 	struct ring *ring = &self->ring;
 	struct io_uring_sqe *sqe;
-	int fd = self->fd, half, i;
+	int fd = self->fd, i;
 
 	ASSERT_LE(0, events_fd);
 	GIVES(uring, EINVAL, failure(ring, fd, TWHEEL_IOC_CANCEL, &cancel, 2));
 	for (i = 0; i < 4; i++) {
-		sqe = prepare(ring, fd, TWHEEL_IOC_CANCEL, &cancel, 0, POISON);
+		sqe = ring_command(ring, fd, TWHEEL_IOC_CANCEL, &cancel, 0, POISON);
 		sqe->addr = i == 0;
 		sqe->len = i == 1;
 		/* uring_cmd_flags: with a registered buffer, and unknown. */
 		sqe->rw_flags = i == 2 ? 2 : 0;
 		/* The reserved field of struct twheel_uring_args. */
 		((char *)sqe)[SQE_AREA + 12] = i == 3;
-		EXPECT_EQ(-EINVAL, submit(ring));
+		EXPECT_EQ(-EINVAL, ring_submit_command(ring));
 	}
 	GIVES(uring, EOPNOTSUPP, failure(ring, events_fd, TWHEEL_IOC_CANCEL, &cancel, 0));
 	GIVES(uring, ENOTTY, failure(ring, fd, TWHEEL_IOC_DRAIN, &drain_args, 0));
 	EXPECT_EQ(ENOTTY, failure(ring, fd, 0, &args, 0));
 	EXPECT_EQ(ENOTTY, failure(ring, fd, ~0U, &args, 0));
 	GIVES(uring, EFAULT, failure(ring, fd, TWHEEL_IOC_ADD, cliff(), 0));
-	EXPECT_EQ(EFAULT, failure(ring, fd, TWHEEL_IOC_ADD, NULL, 0));
-	args.flags = 1U << 31;
-	EXPECT_EQ(EINVAL, failure(ring, fd, TWHEEL_IOC_ADD, &args, 0));
-	args.flags = 0;
-	for (i = 0; i < 2; i++) {
-		half = open("/dev/twheel-" NAME, i ? O_WRONLY : O_RDONLY);
-		EXPECT_EQ(EBADF, failure(ring, half, TWHEEL_IOC_ADD, &args, 0));
-		close(half);
-	}
 	EXPECT_EQ(0, query(fd).added);
 	EXPECT_EQ(0, query(fd).user_ops);
 	EXPECT_EQ(0, args.id);
 	close(events_fd);
-}
-
-/* The id of an add cannot be written: the operation exists, as after an ioctl. */
-TEST_F(uring_cmd, add_in_read_only_memory)
-{
-	struct twheel_add_args *args = (void *)(cliff() - 4096);
-	struct twheel_event event;
-
-	*args = add_args(MSEC);
-	ASSERT_EQ(0, mprotect(args, 4096, PROT_READ));
-	EXPECT_EQ(-EFAULT, at_once(&self->ring, self->fd, TWHEEL_IOC_ADD, args));
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(77, event.cookie);
 }
 
 TEST_F(uring_cmd, limits)
@@ -315,9 +182,9 @@ TEST_F(uring_cmd, limits)
 	args.id = POISON;
 	EXPECT_EQ(-ENOSPC, at_once(&self->ring, fd, TWHEEL_IOC_ADD, &args));
 	/* By a worker of io_uring. */
-	sqe = prepare(&self->ring, fd, TWHEEL_IOC_ADD, &args, 0, POISON);
+	sqe = ring_command(&self->ring, fd, TWHEEL_IOC_ADD, &args, 0, POISON);
 	sqe->flags = IOSQE_ASYNC;
-	EXPECT_EQ(-ENOSPC, submit(&self->ring));
+	EXPECT_EQ(-ENOSPC, ring_submit_command(&self->ring));
 	EXPECT_EQ(POISON, args.id);
 	EXPECT_EQ(2, query(fd).rejected);
 	EXPECT_EQ(1, drain(fd));
@@ -330,27 +197,11 @@ TEST_F(uring_cmd, add_by_a_worker)
 	struct twheel_add_args args = add_args(HOUR);
 	struct io_uring_sqe *sqe;
 
-	sqe = prepare(&self->ring, self->fd, TWHEEL_IOC_ADD, &args, 0, POISON);
+	sqe = ring_command(&self->ring, self->fd, TWHEEL_IOC_ADD, &args, 0, POISON);
 	sqe->flags = IOSQE_ASYNC;
-	ASSERT_EQ(0, submit(&self->ring));
+	ASSERT_EQ(0, ring_submit_command(&self->ring));
 	EXPECT_EQ(0, op_complete(self->fd, args.id, 2));
 	EXPECT_EVENT(self->fd, args.id, TWHEEL_REASON_COMPLETED, 2);
-}
-
-TEST_F(uring_cmd, restricted_file)
-{
-	struct twheel_cancel_args cancel = { .id = add_deadline(self->fd, HOUR, 0, 0) };
-	struct twheel_add_args args = add_args(HOUR);
-	int fd = twheel_open_named(NAME, 0);
-
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, file_restrict_to(fd, TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_END));
-	EXPECT_EQ(-ENOENT, at_once(&self->ring, fd, TWHEEL_IOC_CANCEL, &cancel));
-	EXPECT_EQ(0, at_once(&self->ring, fd, TWHEEL_IOC_ADD, &args));
-	ASSERT_EQ(0, file_restrict_to(fd, TWHEEL_RIGHT_END));
-	EXPECT_EQ(-EPERM, at_once(&self->ring, fd, TWHEEL_IOC_ADD, &args));
-	EXPECT_EQ(0, op_cancel(self->fd, cancel.id));
-	close(fd);
 }
 
 /* The operations are those of the file. */
@@ -378,9 +229,9 @@ TEST_F(uring_cmd, linked_commands)
 	args.nr_keys = 1;
 	args.keys = address(&spec);
 	args.key_size = sizeof(spec);
-	sqe = prepare(&self->ring, self->fd, TWHEEL_IOC_ADD, &args, 0, 1);
+	sqe = ring_command(&self->ring, self->fd, TWHEEL_IOC_ADD, &args, 0, 1);
 	sqe->flags = IOSQE_IO_LINK;
-	prepare(&self->ring, self->fd, TWHEEL_IOC_SIGNAL, &signal, 0, 2);
+	ring_command(&self->ring, self->fd, TWHEEL_IOC_SIGNAL, &signal, 0, 2);
 	ASSERT_TRUE(ring_submit(&self->ring));
 	EXPECT_EQ(0, ring_result(&self->ring, &name));
 	EXPECT_EQ(1, name);
@@ -400,9 +251,9 @@ TEST_F(uring_cmd, personality)
 			      NULL, 0);
 	syscall(SYS_setfsuid, 0);
 	ASSERT_LT(0, personality);
-	sqe = prepare(&self->ring, self->fd, TWHEEL_IOC_ADD, &args, 0, POISON);
+	sqe = ring_command(&self->ring, self->fd, TWHEEL_IOC_ADD, &args, 0, POISON);
 	sqe->personality = personality;
-	ASSERT_EQ(0, submit(&self->ring));
+	ASSERT_EQ(0, ring_submit_command(&self->ring));
 	EXPECT_EQ(0, query(self->fd).user_ops);
 	syscall(SYS_setfsuid, STRANGER);
 	EXPECT_EQ(1, query(self->fd).user_ops);
@@ -520,34 +371,6 @@ TEST_F(uring_cmd, read_that_would_confirm_events_is_refused)
 	}
 	EXPECT_EQ(1, query(self->fd).unconfirmed);
 	close(queue);
-}
-
-/* The same errors as those of the ioctls, from Documentation/calls.toml. */
-
-#define PLAIN		(self->plain)
-#define ENDED		(self->ended)
-#define PERIODIC	(self->periodic)
-
-TEST_F(refused, bad_arguments_in_a_ring)
-{
-	const struct twheel_call_row *one;
-	struct good space, *good = &space;
-	struct ring ring;
-
-	if (!ring_open(&ring) || !has_commands(&ring, self->fd))
-		SKIP(return, "no commands of io_uring");
-#define REFUSAL(NAME, error, text, spoil)				\
-	do {								\
-		one = &twheel_calls[TWHEEL_CALL_##NAME];		\
-		if (!one->ring)						\
-			continue;					\
-		good_args(good, self->watching);			\
-		spoil;							\
-		EXPECT_EQ(-(error), at_once(&ring, self->fd, one->request, args_of(good, one))) \
-			TH_LOG("%s: %s", #NAME, text);			\
-	} while (0)
-	TWHEEL_REFUSALS(REFUSAL)
-	ring_close(&ring);
 }
 
 /* The calls that the list says. */

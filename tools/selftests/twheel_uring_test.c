@@ -4,7 +4,7 @@
  * worker thread that blocks, and takes each event once. The ring is used without a
  * library.
  */
-#include "ring.h"
+#include "named.h"
 
 #define NAME		"uring"
 
