@@ -10,7 +10,7 @@
 
 #define HOUR_MS		1800000
 
-enum { COMMIT = 8, OFFSET_FETCH, JOIN = 11, HEARTBEAT, LEAVE, SYNC };
+enum { JOIN = 11, HEARTBEAT, LEAVE, SYNC };
 
 static struct client {
 	struct request *request;	/* that waits */
@@ -20,9 +20,9 @@ static struct client {
 	bool leads;
 	int members;
 	char assignment[64];
-} first, second, third;
+} first, second;
 
-static const struct client unknown, simple = { .generation = -1 };
+static const struct client unknown;
 
 static struct group *group;
 /* Of a join. No test waits for times of an hour. */
@@ -33,7 +33,6 @@ static void start(void)
 	kit_start();
 	first = unknown;
 	second = unknown;
-	third = unknown;
 	config.initial_delay_ms = 0;
 	session_ms = HOUR_MS;
 	rebalance_ms = HOUR_MS;
@@ -176,48 +175,6 @@ static int quit(const struct client *client)
 	put_text(&frame, client->id);
 	CHECK(reply(begin()) && !get_i32(&body));
 	return get_i16(&body);
-}
-
-static int commit(const struct client *client, const char *topic, int64_t offset, const char *note)
-{
-	int error;
-
-	start_frame(COMMIT, 6);
-	put_member(client);
-	put_partition(topic, 0);
-	put_i64(&frame, offset);
-	put_i32(&frame, -1);
-	put_text(&frame, note);
-	CHECK(reply(begin()) && !get_i32(&body) && get_i32(&body) == 1);
-	get_text(&body);
-	CHECK(get_i32(&body) == 1 && !get_i32(&body));
-	error = get_i16(&body);
-	CHECK(is_at_end(&body));
-	return error;
-}
-
-/* Return: the offset of the first of all partitions with offsets. */
-static int64_t fetched(const char *topic)
-{
-	int64_t offset = -2;
-
-	start_frame(OFFSET_FETCH, 5);
-	put_text(&frame, "group");
-	if (topic)
-		put_partition(topic, 0);
-	else
-		put_i32(&frame, -1);
-	CHECK(reply(begin()) && !get_i32(&body));
-	if (get_i32(&body) == 1) {
-		get_text(&body);
-		CHECK(get_i32(&body) == 1 && !get_i32(&body));
-		offset = get_i64(&body);
-		get_i32(&body);
-		get_text(&body);
-		CHECK(!get_i16(&body));
-	}
-	CHECK(!get_i16(&body) && is_at_end(&body));
-	return offset;
 }
 
 static void read_alarms(void)
@@ -387,41 +344,6 @@ static void closed_connection_of_a_known_member_keeps_its_place(void)
 	CHECK(first.members == 2);
 }
 
-static void repeated_join_of_another_connection_ends_the_first_one(void)
-{
-	struct client again;
-
-	start();
-	form_two();
-	start_join(&first);
-	again = first;
-	park(&first);
-	join_and_wait(&again);
-	/* The member is known: a client that reads this answer keeps its ID. */
-	CHECK(end_parked(&first, end_join) == REBALANCE_IN_PROGRESS && waits(&again));
-	start_join(&second);
-	end_join(&again);
-	end_join(&second);
-	CHECK(!again.error && !second.error);
-}
-
-static void repeated_sync_of_another_connection_ends_the_first_one(void)
-{
-	struct client again;
-
-	start();
-	form_two();
-	rejoin_both(&first, &second);
-	start_sync(&second, NULL);
-	park(&second);
-	again = second;
-	start_sync(&again, NULL);
-	CHECK(end_parked(&second, end_sync) == REBALANCE_IN_PROGRESS && waits(&again));
-	sync_at_once(&first, &again);
-	end_sync(&again);
-	CHECK(!again.error && !strcmp(again.assignment, "y"));
-}
-
 static void join_ends_a_sync_that_waits_and_has_the_same_generation(void)
 {
 	struct client again;
@@ -515,22 +437,6 @@ static void wrong_members_are_refused(void)
 	CHECK(join_at_once(&other) == INVALID_SESSION_TIMEOUT);
 }
 
-static void offsets_are_fetched_as_committed(void)
-{
-	start();
-	CHECK(fetched("alone") == -1 && fetched(NULL) == -2);
-	CHECK(!commit(&simple, "alone", 3, NULL) && fetched("alone") == 3);
-	form();
-	CHECK(commit(&simple, "alone", 4, NULL) == UNKNOWN_MEMBER_ID);
-	CHECK(!commit(&first, "alone", 5, "note") && fetched("alone") == 5 && fetched(NULL) == 5);
-	/* The broker is the coordinator of a group, but not the leader of this partition. */
-	CHECK(!commit(&first, "other", 6, ""));
-	CHECK(commit(&first, "nothing", 1, NULL) == UNKNOWN_TOPIC_OR_PARTITION);
-	first.generation++;
-	CHECK(commit(&first, "alone", 9, NULL) == ILLEGAL_GENERATION);
-	CHECK(fetched("alone") == 5 && fetched("other") == 6);
-}
-
 static void overwrite_with_the_lock(void)
 {
 	group_lock();
@@ -543,11 +449,10 @@ static void process_killed_with_the_lock_leaves_groups_without_members(void)
 
 	start();
 	form();
-	CHECK(!commit(&first, "alone", 7, NULL));
 	start_join(&second);
 	park(&second);
 	pid = killed(overwrite_with_the_lock);
-	CHECK(beat(&first) == UNKNOWN_MEMBER_ID && fetched("alone") == 7);
+	CHECK(beat(&first) == UNKNOWN_MEMBER_ID);
 	groups_repair(pid);
 	CHECK(end_parked(&second, end_join) == UNKNOWN_MEMBER_ID);
 }
@@ -560,14 +465,11 @@ int main(void)
 		CASE(group_of_which_no_member_rejoins_is_empty),
 		CASE(assignment_that_is_too_large_ends_the_wait_of_the_leader),
 		CASE(closed_connection_of_a_known_member_keeps_its_place),
-		CASE(repeated_join_of_another_connection_ends_the_first_one),
-		CASE(repeated_sync_of_another_connection_ends_the_first_one),
 		CASE(join_ends_a_sync_that_waits_and_has_the_same_generation),
 		CASE(sync_of_another_connection_does_not_end_a_join_that_waits),
 		CASE(request_that_waits_ends_with_its_member),
 		CASE(join_is_answered_although_its_client_has_gone_on_at_a_killed_worker),
 		CASE(wrong_members_are_refused),
-		CASE(offsets_are_fetched_as_committed),
 		CASE(process_killed_with_the_lock_leaves_groups_without_members),
 		{ }
 	};

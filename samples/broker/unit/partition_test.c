@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Partitions: ends of logs, high watermarks and replicas. The test is a part of the unit, since
- * it kills the owner of a lock.
+ * Partitions: the waits for replicas, and those after a killed process. The test is a part of the
+ * unit, since it kills the owner of a lock.
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -34,16 +34,6 @@ static bool state_is(int number, int64_t end, int64_t high, int in_sync)
 	       state.nr_in_sync == in_sync;
 }
 
-static void follower_behind_the_high_watermark_is_not_in_sync(void)
-{
-	kit_start();
-	append(BOTH, 4);
-	CHECK(partition_followed(BOTH, FOLLOWER, (struct place){ }));
-	CHECK(state_is(BOTH, 4, 4, 1));
-	CHECK(partition_followed(BOTH, FOLLOWER, partition_state(BOTH).end));
-	CHECK(state_is(BOTH, 4, 4, 2));
-}
-
 static void replica_without_progress_does_not_renew_its_lease(void)
 {
 	int64_t end;
@@ -62,40 +52,6 @@ static void replica_without_progress_does_not_renew_its_lease(void)
 	partition_followed(BOTH, FOLLOWER, (struct place){ end, 0 });
 	waiting_events();
 	CHECK(state_is(BOTH, 8, 8, 1));
-}
-
-static void fetch_from_an_older_offset_keeps_the_replica_in_sync(void)
-{
-	kit_start();
-	partition_followed(BOTH, FOLLOWER, (struct place){ });
-	append(BOTH, 4);
-	partition_followed(BOTH, FOLLOWER, partition_state(BOTH).end);
-	partition_followed(BOTH, FOLLOWER, (struct place){ });
-	CHECK(state_is(BOTH, 4, 4, 2));
-}
-
-static void process_killed_in_an_append_leaves_no_torn_batch(void)
-{
-	int how;
-	pid_t pid;
-
-	kit_start();
-	partition_followed(BOTH, FOLLOWER, (struct place){ });
-	append(BOTH, 4);
-	pid = fork();
-	if (!pid) {
-		struct partition *partition = lock(BOTH);
-
-		log_write(&logs[BOTH], get_place(&partition->end), (const uint8_t *)"torn", 4);
-		raise(SIGKILL);
-	}
-	CHECK(waitpid(pid, &how, 0) == pid && WIFSIGNALED(how));
-	/* The follower has nothing to do with it. */
-	CHECK(state_is(BOTH, 4, 0, 2));
-	CHECK((uint64_t)lseek(logs[BOTH].fd, 0, SEEK_END) ==
-	      partition_state(BOTH).end.position);
-	CHECK(append(BOTH, 1) == 4);
-	CHECK(state_is(BOTH, 5, 0, 2));
 }
 
 static int nr_ended;
@@ -129,29 +85,11 @@ static void killed_process_leaves_no_change_behind(void)
 	CHECK(nr_ended == 1);
 }
 
-static void follower_keeps_the_high_watermark_of_its_leader(void)
-{
-	struct wire writer = WRITER;
-
-	kit_start();
-	config.topics[1].replicas[0] = 2;
-	config.topics[1].replicas[1] = 1;
-	put_batch(&writer, 0, 2, 10);
-	CHECK(partition_copy(BOTH, writer.data, writer.size, 1));
-	partitions_repair();
-	CHECK(state_is(BOTH, 2, 1, 1));
-	wire_free(&writer);
-}
-
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		CASE(follower_behind_the_high_watermark_is_not_in_sync),
 		CASE(replica_without_progress_does_not_renew_its_lease),
-		CASE(fetch_from_an_older_offset_keeps_the_replica_in_sync),
-		CASE(process_killed_in_an_append_leaves_no_torn_batch),
 		CASE(killed_process_leaves_no_change_behind),
-		CASE(follower_keeps_the_high_watermark_of_its_leader),
 		{ }
 	};
 

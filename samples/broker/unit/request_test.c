@@ -6,6 +6,15 @@
 
 #define ACKS_ALL	(-1)
 
+/* An array of one topic with one partition; its fields follow. */
+static void put_partition(const char *topic, int index)
+{
+	put_i32(&frame, 1);
+	put_text(&frame, topic);
+	put_i32(&frame, 1);
+	put_i32(&frame, index);
+}
+
 /* A produce of one batch in version 3. Return: size of the batch. */
 static size_t produce_frame(const char *topic, int acks, int timeout, int records)
 {

@@ -22,15 +22,6 @@ static void start_frame(int key, int version)
 	put_text(&frame, "test");
 }
 
-/* An array of one topic with one partition; its fields follow. */
-static void put_partition(const char *topic, int index)
-{
-	put_i32(&frame, 1);
-	put_text(&frame, topic);
-	put_i32(&frame, 1);
-	put_i32(&frame, index);
-}
-
 static struct request *begin(void)
 {
 	uint8_t *message = malloc(frame.size);
