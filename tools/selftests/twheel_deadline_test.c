@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Times of expiry: never early, in order, exact for near and distant deadlines, immediate
- * if the deadline has passed, and never without a deadline.
+ * Times of expiry: on time from the first operation of a user on, immediate if the deadline has
+ * passed, and never without a deadline. timer_due_kunit.c tests exactness and order at any distance.
  */
-#include <sched.h>
-#include "many.h"
+#include "named.h"
 
 FIXTURE(deadline) {
 	int fd;
@@ -39,48 +38,6 @@ TEST_F(deadline, first_operation_of_a_user_is_on_time)
 
 	for (user = 60001; user < 60004; user++)
 		EXPECT_TRUE(as_user(user, expires_on_time(self->fd)));
-}
-
-TEST_F(deadline, earlier_ticks_expire_first)
-{
-	__u64 tick = query(self->fd).tick_ns, start;
-	struct twheel_event event;
-	int i, nr = 40;
-
-	ASSERT_TRUE(pin_to(sched_getcpu()));
-	start = now_ns() + 3 * SEC;
-	for (i = 0; i < nr; i++)
-		ASSERT_NE(0, add_deadline(self->fd, start + 2 * tick * (i * 17 % nr),
-					  TWHEEL_ADD_ABSTIME, i * 17 % nr));
-	ASSERT_GT(start, now_ns());
-	for (i = 0; i < nr; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(i, event.cookie);
-		EXPECT_LE(event.deadline, event.time);
-		EXPECT_GE(latest(self->fd, &event, 0), event.time);
-	}
-}
-
-TEST_F(deadline, distant_deadline_is_exact)
-{
-	__u64 tick = query(self->fd).tick_ns, late[21];
-	struct twheel_event event;
-	unsigned int i, nr = ARRAY_SIZE(late);
-
-	/*
-	 * Beyond two levels of the default wheel, where a wheel that does not cascade is
-	 * late by seconds. In real time, use the median over some seconds and allow much time
-	 * for the wakeup, since a virtual CPU may be stopped temporarily.
-	 */
-	for (i = 0; i < nr; i++)
-		ASSERT_NE(0, add_deadline(self->fd, 4400 * MSEC + i * 200 * MSEC, 0, 0));
-	for (i = 0; i < nr; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_LE(event.deadline, event.time);
-		EXPECT_GE(latest(self->fd, &event, 0), event.time);
-		late[i] = event.time - event.deadline;
-	}
-	EXPECT_LE(median(late, nr), tick + 100 * MSEC);
 }
 
 TEST_F(deadline, past_deadline_expires_immediately)

@@ -42,19 +42,6 @@ static __u64 wakeups_within(int fd, unsigned int seconds)
 	return wakeups_since(fd, before);
 }
 
-/* Number of levels of the wheel up to a distance. */
-static unsigned int levels_up_to(int fd, __u64 distance)
-{
-	__u64 span = query(fd).tick_ns, slots = module_parameter("slots");
-	unsigned int levels = 0;
-
-	do {
-		levels++;
-		span *= slots;
-	} while (span < distance);
-	return levels;
-}
-
 TEST_F(idle, wakeups_increase_with_expiries)
 {
 	__u64 id, before;
@@ -84,34 +71,6 @@ TEST_F(idle, no_wakeups_for_a_distant_deadline_and_watched_keys)
 		ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ALL, 0, i + 1));
 	EXPECT_EQ(0, wakeups_within(self->fd, 10));
 	EXPECT_EQ(33, query(self->fd).pending);
-}
-
-TEST_F(idle, cancelled_operations_cause_at_most_one_wakeup)
-{
-	__u64 deadline = now_ns() + 3 * SEC;
-	__u64 ids[32];
-	int i;
-
-	/* One bucket in each of at most two shards, regardless of the duration. */
-	for (i = 0; i < 32; i++) {
-		ids[i] = add_deadline(self->fd, deadline, TWHEEL_ADD_ABSTIME, 0);
-		ASSERT_NE(0, ids[i]);
-	}
-	for (i = 0; i < 32; i++)
-		ASSERT_EQ(0, op_cancel(self->fd, ids[i]));
-	EXPECT_GE(2, wakeups_within(self->fd, 4));
-}
-
-TEST_F(idle, each_level_causes_at_most_one_wakeup)
-{
-	__u64 far = 5 * SEC, before, id;
-
-	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
-	before = query(self->fd).wakeups;
-	id = add_deadline(self->fd, far, 0, 0);
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
-	EXPECT_LT(before, query(self->fd).wakeups);
-	EXPECT_GE(levels_up_to(self->fd, far), query(self->fd).wakeups - before);
 }
 
 /* QUERY counts only the reapers of the caller. */
