@@ -108,25 +108,6 @@ static void events_come_in_the_order_of_a_list(struct kunit *test)
 	}
 }
 
-static void events_that_come_back_are_the_first_in_order(struct kunit *test)
-{
-	struct reader *first = &readers[0], *second = &readers[1];
-	u32 i;
-
-	for (i = 0; i < 6; i++)
-		push(test, file_ops[i]);
-	take(test, first, 2);
-	take(test, second, 2);
-	put_back(first);
-	push(test, file_ops[6]);
-	put_back(second);
-	for (i = 0; i < 7; i++) {
-		take(test, first, 1);
-		KUNIT_EXPECT_PTR_EQ(test, first->file_ops[0],
-				    file_ops[i < 2 ? i + 2 : i < 4 ? i - 2 : i]);
-	}
-}
-
 /* A periodic operation has one event: read, kept by a reader, or put back. */
 static void periodic_operation_is_queued_once(struct kunit *test)
 {
@@ -157,7 +138,6 @@ static void periodic_operation_is_queued_once(struct kunit *test)
 
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(events_come_in_the_order_of_a_list),
-	KUNIT_CASE(events_that_come_back_are_the_first_in_order),
 	KUNIT_CASE(periodic_operation_is_queued_once),
 	{}
 };

@@ -92,32 +92,10 @@ static void segments_are_allocated_and_freed_during_a_move(struct kunit *test)
 	key_unwatch(&watch);
 }
 
-/* Of the tables to which keys were moved, the first one that still has the key is used. */
-static void lookup_follows_every_move(struct kunit *test)
-{
-	static const u32 sizes[] = { 64, 1024, 32, 128, 2048, 64, 32 };
-	struct twheel_watch watch[3];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(watch); i++)
-		key_watch(&watch[i], i);
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		while (key_resize_step(test, sizes[i])) {
-			KUNIT_EXPECT_PTR_EQ(test, key_first(0), &watch[0]);
-			KUNIT_EXPECT_PTR_EQ(test, key_first(1), &watch[1]);
-			KUNIT_EXPECT_NULL(test, key_first(3));
-		}
-		KUNIT_EXPECT_EQ(test, twheel_key_table_size(key_table.table), sizes[i]);
-	}
-	for (i = 0; i < ARRAY_SIZE(watch); i++)
-		key_unwatch(&watch[i]);
-}
-
 static struct kunit_case key_cases[] = {
 	KUNIT_CASE(both_words_identify_key),
 	KUNIT_CASE(full_buckets_are_moved_one_by_one),
 	KUNIT_CASE(segments_are_allocated_and_freed_during_a_move),
-	KUNIT_CASE(lookup_follows_every_move),
 	{}
 };
 
