@@ -33,8 +33,12 @@ kernel_of = $(or $(filter $(kernels),$(subst fuzz-,,$(subst torture-,,$1))),$2,d
 
 all: $(STAGES)
 
-dist tools model static rig rig-broken series:
+dist tools model static series:
 	$(stage) scripts/check-$@
+
+# The native rig with sanitizers, for about a minute, and the broken variants that it must detect.
+rig rig-broken:
+	$(stage) scripts/rig $(@:rig%=check%)
 
 kunit: guest-uml
 	$(stage) scripts/check-kunit
@@ -81,11 +85,11 @@ ifdef LONG
 torture-7.3 torture-7.3-rt torture-rt torture-arm64: export MINUTES = 1
 endif
 $(torture):
-	$(stage) scripts/check-torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
+	$(stage) scripts/check-load torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
 
 $(foreach f,$(fuzz),$(eval $f: guest-$(call kernel_of,$f,$(FUZZ_KERNEL))))
 $(fuzz):
-	$(stage) scripts/check-fuzz $(call kernel_of,$@,$(FUZZ_KERNEL)) $@
+	$(stage) scripts/check-load fuzz $(call kernel_of,$@,$(FUZZ_KERNEL)) $@
 
 # With LONG=1 all benchmarks run, last and alone: they load all CPUs, which torture would take for a
 # stall, and other stages would distort the figures.
