@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys: the conditions any, all and quorum, the number of signals that a key needs, watching
- * more keys, and what the event of the end tells about them.
+ * Keys: the conditions, the number of signals that a key needs, amounts, watching more keys and
+ * fewer, what the event of the end tells about them, and the limit of a signal.
  */
 #include "private.h"
 
 /*
- * A condition, the keys of an operation, and steps. A letter stands for a signal of this key, "+"
- * and "-" watch and unwatch the next one. A number is the need of the key before it, by default 1.
- * The last step, and no other, completes the operation.
+ * A condition with its quorum or threshold, the keys of an operation, and steps. A letter stands for
+ * a signal of this key, "+" and "-" watch and unwatch the next one. A number is the need of the key
+ * before it, or the amount of the signal, by default 1. The last step, and no other, completes the
+ * operation.
  */
 static const struct {
-	__u32 condition, quorum;
+	__u32 condition, needed;
 	const char *keys, *steps;
 } stories[] = {
 	{ TWHEEL_COND_ANY, 0, "abc", "b" },
@@ -26,6 +27,9 @@ static const struct {
 	{ TWHEEL_COND_ALL, 0, "ab", "a+a5+b5+c+c5cb" },	/* watched keys stay as they are */
 	{ TWHEEL_COND_ANY, 0, "abc", "-bbc" },
 	{ TWHEEL_COND_ALL, 0, "abc", "a-cb" },
+	{ TWHEEL_COND_ALL, 0, "ab", "a-a+a2baa" },	/* a key that is back counts from zero */
+	{ TWHEEL_COND_SUM, 10, "ab", "a4b5a0" },	/* 0 means 1 */
+	{ TWHEEL_COND_SUM, 9, "ab", "a4-ab5" },
 };
 
 /* Return: the text after a key and its need. */
@@ -35,6 +39,37 @@ static const char *take_key(const char *text, struct twheel_watch_spec *spec)
 	if (*text >= '0' && *text <= '9')
 		spec->need = *text++ - '0';
 	return text;
+}
+
+/* Add an operation of any condition. Return: its ID, 0 if refused. */
+static __u64 add_needing(int fd, __u32 condition, __u32 needed,
+			 const struct twheel_watch_spec *specs, __u32 nr)
+{
+	bool sum = condition == TWHEEL_COND_SUM;
+	struct twheel_add_args args = {
+		.condition = condition,
+		.quorum = sum ? 0 : needed,
+		.threshold = sum ? needed : 0,
+		.nr_keys = nr,
+		.key_size = sizeof(*specs),
+		.keys = address(specs),
+		.deadline = TWHEEL_NEVER,
+	};
+
+	return op_add(fd, &args) ? 0 : args.id;
+}
+
+/* Return: number of operations completed by the signal, -1 if refused. */
+static long give(int fd, __u64 name, __u64 amount, __u64 value, __u32 limit)
+{
+	struct twheel_signal_args args = {
+		.key = key_of(name),
+		.amount = amount,
+		.value = value,
+		.limit = limit,
+	};
+
+	return call(fd, TWHEEL_IOC_SIGNAL, &args) ? -1 : (long)args.completed;
 }
 
 TEST_F(private, condition_holds_at_the_last_step)
@@ -49,17 +84,19 @@ TEST_F(private, condition_holds_at_the_last_step)
 	for (i = 0; i < ARRAY_SIZE(stories); i++) {
 		for (nr = 0, at = stories[i].keys; *at; nr++)
 			at = take_key(at, &specs[nr]);
-		id = add_specs(self->fd, stories[i].condition, stories[i].quorum, specs, nr);
+		id = add_needing(self->fd, stories[i].condition, stories[i].needed, specs, nr);
 		ASSERT_NE(0, id);
 		for (value = 0, at = stories[i].steps; *at; value++) {
 			step = *at;
 			at = take_key(at + (step == '+' || step == '-'), &specs[0]);
 			if (step == '+')
 				ASSERT_EQ(0, op_watch(self->fd, id, specs, 1));
-			if (step == '-')
+			if (step == '-') {
 				ASSERT_EQ(0, op_unwatch(self->fd, id, specs[0].key.v[0]));
+				EXPECT_EQ(ESRCH, op_unwatch(self->fd, id, specs[0].key.v[0]));
+			}
 			if (step >= 'a')
-				EXPECT_EQ(!*at, key_signal(self->fd, step, value))
+				EXPECT_EQ(!*at, give(self->fd, step, specs[0].need, value, 0))
 					TH_LOG("story %u step %llu", i, value);
 		}
 		EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, value - 1);
@@ -126,8 +163,50 @@ TEST_F(private, each_end_tells_the_satisfied_keys)
 	EXPECT_EQ(1, key_signal(self->fd, 3, 0));
 	EXPECT_MISSING(id, TWHEEL_REASON_COMPLETED, 4, 0);
 
+	specs[0].need = 1;
+	id = add_needing(self->fd, TWHEEL_COND_SUM, 10, specs, 2);
+	EXPECT_EQ(0, give(self->fd, 2, 4, 0, 0));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, 0, 6);
+
 	id = add_deadline(self->fd, 0, 0, 0);
 	EXPECT_MISSING(id, TWHEEL_REASON_EXPIRED, 0, 0);
+}
+
+TEST_F(private, limit_completes_the_first_watchers)
+{
+	__u64 ids[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	EXPECT_EQ(1, give(self->fd, 1, 0, 11, 1));
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_REASON_COMPLETED, 11);
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(2, give(self->fd, 1, 0, 22, 2));
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_REASON_COMPLETED, 22);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_COMPLETED, 22);
+	EXPECT_EQ(1, give(self->fd, 1, 0, 33, ~0U));
+	EXPECT_EVENT(self->fd, ids[3], TWHEEL_REASON_COMPLETED, 33);
+}
+
+TEST_F(private, condition_must_remain_possible)
+{
+	struct twheel_watch_spec specs[] = { spec_of(1, 1), spec_of(2, 2) };
+	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 1);
+	__u64 quorum = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 2);
+	__u64 sum = add_needing(self->fd, TWHEEL_COND_SUM, 1, specs, 1);
+
+	EXPECT_EQ(EINVAL, op_unwatch(self->fd, any, 1));
+	EXPECT_EQ(EINVAL, op_unwatch(self->fd, all, 1));
+	EXPECT_EQ(EINVAL, op_unwatch(self->fd, quorum, 2));
+	EXPECT_EQ(EINVAL, op_unwatch(self->fd, sum, 1));
+	/* The keys of a sum need one signal. */
+	EXPECT_EQ(EINVAL, op_watch(self->fd, sum, specs + 1, 1));
+	EXPECT_EQ(5, query(self->fd).watches);
+	EXPECT_EQ(3, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
 }
 
 TEST_F(private, all_64_keys_are_told)
