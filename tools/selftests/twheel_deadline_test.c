@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Times of expiry: on time from the first operation of a user on, immediate if the deadline has
- * passed, and never without a deadline. timer_due_kunit.c tests exactness and order at any distance.
+ * passed, and never without a deadline. timer_due_kunit.c tests exactness and order at any
+ * distance.
  */
 #include "named.h"
 

@@ -179,8 +179,8 @@ static void write_rubbish(int ready)
 		}
 		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
 		/* Most of them as soon as the kernel looks, so that it looks very often. */
-		__atomic_store_n(&cells[i], random >> 58 ? (word + (random >> 60)) | LIFE : random << 6,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&cells[i], random >> 58 ? (word + (random >> 60)) | LIFE :
+							   random << 6, __ATOMIC_RELAXED);
 	}
 }
 

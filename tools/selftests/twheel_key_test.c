@@ -6,10 +6,10 @@
 #include "private.h"
 
 /*
- * A condition with its quorum or threshold, the keys of an operation, and steps. A letter stands for
- * a signal of this key, "+" and "-" watch and unwatch the next one. A number is the need of the key
- * before it, or the amount of the signal, by default 1. The last step, and no other, completes the
- * operation.
+ * A condition with its quorum or threshold, the keys of an operation, and steps. A letter stands
+ * for a signal of this key, "+" and "-" watch and unwatch the next one. A number is the need of the
+ * key before it, or the amount of the signal, by default 1. The last step, and no other, completes
+ * the operation.
  */
 static const struct {
 	__u32 condition, needed;
