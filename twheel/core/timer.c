@@ -273,9 +273,9 @@ static int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 /*
  * Add or re-arm a timer.
  *
- * This is inlined four times. The copies for a @simple add and re-arms, without slack, leave
- * timers of other shards, beyond the levels, and those that need a closer look to the fourth one:
- * 25 instructions less for a re-arm.
+ * This is inlined three times. The copies for a @simple add and re-arm, without slack, leave timers
+ * of other shards, beyond the levels, and those that need a closer look to the third one: 25
+ * instructions less for a re-arm.
  */
 static __always_inline int timer_arm(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 				     unsigned int mode, bool simple, u64 *exact)
@@ -336,6 +336,26 @@ static noinline int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 
 }
 
 /*
+ * Re-arm a pending timer, with its shard locked, unless it is of another CPU, or needs a closer
+ * look. Return: whether it was re-armed.
+ */
+bool twheel_timer_rearm_near(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline)
+{
+	u64 tick = twheel_shard_tick(shard, deadline);
+	unsigned long kernel_tick = jiffies;
+
+	if (unlikely(shard->number != raw_smp_processor_id()))
+		return false;
+	if (unlikely(shard->forwarded != kernel_tick))
+		twheel_shard_forward(shard);
+	if (unlikely(shard->checks || !twheel_wheel_is_near(&shard->queue.wheel, tick)))
+		return false;
+	timer_arm_locked(timer, shard, shard, 0, deadline, deadline, tick, true,
+			 TWHEEL_REARM_ALWAYS, true, true);
+	return true;
+}
+
+/*
  * Re-arm a timer if it is pending. @exact is its deadline without slack, protected by the lock of
  * its shard, and updated. Return: 1, 0 or -ECANCELED as twheel_timer_rearm(), -ENOENT if the timer
  * is not pending.
@@ -343,10 +363,7 @@ static noinline int timer_arm_any(struct twheel_timer *timer, u64 deadline, u64 
 int twheel_timer_rearm_exact(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode, u64 *exact)
 {
-	if (unlikely(slack_ns | mode))
-		return timer_arm_any(timer, deadline, slack_ns, mode | TWHEEL_REARM_IF_PENDING,
-				     exact);
-	return timer_arm(timer, deadline, 0, TWHEEL_REARM_IF_PENDING, true, exact);
+	return timer_arm_any(timer, deadline, slack_ns, mode | TWHEEL_REARM_IF_PENDING, exact);
 }
 
 /* The slow part of twheel_timer_start(): add the levels that a timer needs, and apply its slack. */

@@ -114,6 +114,7 @@ struct twheel_expiry {
 };
 
 struct twheel_expiry twheel_timer_prepare(struct twheel_shard *shard, u64 deadline, u64 slack_ns);
+bool twheel_timer_rearm_near(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline);
 int twheel_timer_rearm_exact(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode, u64 *exact);
 int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked);

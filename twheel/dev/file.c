@@ -7,9 +7,26 @@
  * until its last reference is dropped. The list of the leaves of a file is that of its operations.
  *
  * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
- * become another one. The memory does not become anything else during the look-up, and the
- * reference count is always valid: SLAB_TYPESAFE_BY_RCU, or freed after a grace period. So it takes
- * a reference, and then compares the id:
+ * become another one. The memory does not become anything else during the look-up, and id, state,
+ * shard and reference count are always valid: SLAB_TYPESAFE_BY_RCU, or freed after a grace period.
+ *
+ * A call that ends or re-arms an operation needs no reference. It disables interrupts, which is a
+ * read-side critical section, and
+ *
+ *	1. compares the id
+ *	2. locks the shard of the operation
+ *	3. finds the operation pending, and compares the id again
+ *
+ * An operation has its id from before it is pending until after that. So if the ids are equal in 3,
+ * it is this operation, and stays pending while the shard is locked. Then the module has a
+ * reference, so its leaf, file and instance are valid; a call that ends it inherits that reference.
+ *
+ * The shard is valid because of 1: the wheel is freed a grace period after its last operation was
+ * forgotten, and so has no id. The shard found after 1 is that of the operation with the id, or of
+ * a later one in the same memory, or NULL: no grace period that has ended began after either was
+ * added.
+ *
+ * Other calls take a reference, and then compare the id:
  *
  *	twheel_file_op_get()			new life of the operation
  *	--------------------			-------------------------
@@ -33,7 +50,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "../op/purgatory.h"
+#include "../op/op.h"
 #include "file.h"
 
 /* Drop a reference to the memory of a file. */
@@ -330,8 +347,8 @@ static bool file_op_has_index(const struct twheel_file_op *file_op,
 	       twheel_file_op_file(file_op)->instance == instance;
 }
 
-/* See below. Inline, like file_op_try_get(): the calls take 20 instructions. */
-static __always_inline struct twheel_file_op *file_op_get(struct twheel_instance *instance, u64 id)
+/* Returns the operation of an id with a reference, or ERR_PTR(-ENOENT). */
+struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
 {
 	struct twheel_file_op *file_op;
 
@@ -346,12 +363,6 @@ static __always_inline struct twheel_file_op *file_op_get(struct twheel_instance
 		return file_op;
 	twheel_file_op_put(file_op);
 	return ERR_PTR(-ENOENT);
-}
-
-/* Returns the operation of an id with a reference, or ERR_PTR(-ENOENT). */
-struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
-{
-	return file_op_get(instance, id);
 }
 
 /*
@@ -379,21 +390,50 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 	return NULL;
 }
 
+/* Whether an operation is one of those that a call may use, by the file that it was added to. */
+static bool call_may_use(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
+{
+	const struct twheel_file *file = call->file, *other = twheel_file_op_file(file_op);
+
+	return other == file || (other->instance == file->instance &&
+				 twheel_file_may(file, TWHEEL_RIGHT_OTHERS));
+}
+
 /*
- * Look up the operation of a call. A restricted file can use its own operations only; for it, all
- * other ids are unknown. Returns the operation with a reference, or ERR_PTR(-ENOENT).
+ * Lock the pending operation of a call, without a reference, see above; as twheel_op_lock_pending().
+ * A restricted file can use its own operations only; for it, all other ids are unknown. Returns
+ * ERR_PTR(-ENOENT) if there is none.
  */
-struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
+struct twheel_shard *twheel_call_lock_op(struct twheel_ioctl *call, u64 id,
+					 struct twheel_file_op **found)
 {
 	struct twheel_file *file = call->file;
-	struct twheel_file_op *file_op = file_op_get(file->instance, id);
+	struct twheel_instance *instance = file->instance;
+	struct twheel_file_op *file_op;
+	struct twheel_shard *shard;
 
-	if (likely(twheel_file_may(file, TWHEEL_RIGHT_OTHERS)))
+	twheel_irqs_disable();
+	file_op = twheel_ids_find(&instance->ids, id);
+	shard = file_op && file_op_id(file_op) == id ? twheel_op_lock(&file_op->op) : NULL;
+	if (likely(shard)) {
+		*found = file_op;
+		if (likely(twheel_timer_pending(&file_op->op.timer) && file_op->id == id &&
+			   call_may_use(call, file_op)))
+			return shard;
+		twheel_op_unlock(shard);
+	}
+	twheel_irqs_enable();
+	return ERR_PTR(-ENOENT);
+}
+
+/* Look up the operation of a call, likewise. Returns it with a reference, or ERR_PTR(-ENOENT). */
+struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
+{
+	struct twheel_file_op *file_op = twheel_file_op_get(call->file->instance, id);
+
+	if (IS_ERR(file_op) || call_may_use(call, file_op))
 		return file_op;
-	if (!IS_ERR(file_op) && twheel_file_op_file(file_op) == file)
-		return file_op;
-	if (!IS_ERR(file_op))
-		twheel_file_op_put(file_op);
+	twheel_file_op_put(file_op);
 	return ERR_PTR(-ENOENT);
 }
 

@@ -65,9 +65,9 @@ int __init twheel_leaves_init(void)
 
 /*
  * Allocate a leaf of a class, or of a single operation. Tasks that find the memory of an earlier
- * leaf may access the layout, which is the same for all of a slab cache, and @op.ref and @id of its
- * operations. Other leaves are freed after a grace period. Operations that are not in use have no
- * references. May sleep.
+ * leaf may access the layout, which is the same for all of a slab cache, and what look-ups need of
+ * its operations. Other leaves are freed after a grace period. Operations that are not in use have
+ * no references and no id. May sleep.
  */
 struct twheel_leaf *twheel_leaf_alloc(u32 class, u32 nr_keys, size_t before)
 {
@@ -89,6 +89,7 @@ struct twheel_leaf *twheel_leaf_alloc(u32 class, u32 nr_keys, size_t before)
 	for (i = 0; i <= leaf->mask; i++) {
 		file_op = twheel_leaf_object(leaf, i);
 		refcount_set(&file_op->op.ref, 0);
+		WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
 	}
 	return leaf;
 }

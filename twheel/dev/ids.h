@@ -172,7 +172,7 @@ static inline void *twheel_ids_find(const struct twheel_ids *ids, u64 id)
 	u64 index = twheel_id_index(ids, id);
 	struct twheel_leaf *leaf;
 
-	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "look-up without rcu_read_lock()");
+	RCU_LOCKDEP_WARN(!rcu_read_lock_any_held(), "look-up without rcu_read_lock()");
 	leaf = twheel_ids_leaf(ids, index);
 	return leaf ? twheel_leaf_object(leaf, index & READ_ONCE(leaf->mask)) : NULL;
 }

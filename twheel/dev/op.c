@@ -8,7 +8,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "../op/purgatory.h"
+#include "../op/op.h"
 #include "cells.h"
 #include "detached.h"
 #include "event.h"
@@ -337,16 +337,14 @@ int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_file_op *file_op;
-	int err;
+	struct twheel_shard *shard;
 
 	if (args->cancel.flags || args->cancel.reserved)
 		return -EINVAL;
-	file_op = twheel_call_op(call, args->cancel.id);
-	if (IS_ERR(file_op))
-		return PTR_ERR(file_op);
-	err = twheel_op_cancel(&file_op->op);
-	twheel_file_op_put(file_op);
-	return err;
+	shard = twheel_call_lock_op(call, args->cancel.id, &file_op);
+	if (IS_ERR(shard))
+		return PTR_ERR(shard);
+	return twheel_op_end_locked(shard, &file_op->op, TWHEEL_REASON_CANCELLED, 0, 0);
 }
 
 static bool result_valid(int error, u64 value)
@@ -358,50 +356,53 @@ int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args
 {
 	const struct twheel_complete_args *complete = &args->complete;
 	struct twheel_file_op *file_op;
-	int err;
+	struct twheel_shard *shard;
 
 	if (complete->flags || !result_valid(complete->error, complete->value))
 		return -EINVAL;
-	file_op = twheel_call_op(call, complete->id);
-	if (IS_ERR(file_op))
-		return PTR_ERR(file_op);
-	err = twheel_op_end(&file_op->op, TWHEEL_REASON_COMPLETED, complete->error,
-			    complete->value);
-	twheel_file_op_put(file_op);
-	return err;
+	shard = twheel_call_lock_op(call, complete->id, &file_op);
+	if (IS_ERR(shard))
+		return PTR_ERR(shard);
+	return twheel_op_end_locked(shard, &file_op->op, TWHEEL_REASON_COMPLETED, complete->error,
+				    complete->value);
 }
 
-static int file_op_rearm(struct twheel_file_op *file_op, const struct twheel_rearm_args *rearm)
+/* Whether a pending operation can be re-armed so. */
+static int rearm_check(const struct twheel_file_op *file_op, const struct twheel_rearm_args *rearm)
 {
-	bool absolute = rearm->flags & TWHEEL_REARM_ABSTIME;
-
 	if (file_op->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_CELL))
 		return -EOPNOTSUPP;
 	/* An operation stays on its wheel. */
-	if (file_op->clock == CLOCK_REALTIME && absolute != !!(file_op->flags & TWHEEL_ADD_ABSTIME))
-		return -EINVAL;
-	return twheel_op_rearm_slack(&file_op->op,
-				     twheel_time_deadline(file_op->clock, file_op->flags,
-							  rearm->deadline, absolute),
-				     rearm->slack, rearm->flags & REARM_MODES);
+	return file_op->clock == CLOCK_REALTIME &&
+	       (rearm->flags ^ file_op->flags) & TWHEEL_ADD_ABSTIME ? -EINVAL : 0;
 }
 
 int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_rearm_args *rearm = &args->rearm;
 	struct twheel_file_op *file_op;
+	struct twheel_shard *shard;
+	u64 deadline;
 	int ret;
 
+	BUILD_BUG_ON(TWHEEL_REARM_ABSTIME != TWHEEL_ADD_ABSTIME);
 	if (rearm->flags & ~(TWHEEL_REARM_ABSTIME | REARM_MODES) ||
 	    (rearm->flags & REARM_MODES) == REARM_MODES)
 		return -EINVAL;
 	if (!time_valid(rearm->deadline) || !time_valid(rearm->slack))
 		return -EINVAL;
-	file_op = twheel_call_op(call, rearm->id);
-	if (IS_ERR(file_op))
-		return PTR_ERR(file_op);
-	ret = file_op_rearm(file_op, rearm);
-	twheel_file_op_put(file_op);
+	shard = twheel_call_lock_op(call, rearm->id, &file_op);
+	if (IS_ERR(shard))
+		return PTR_ERR(shard);
+	ret = rearm_check(file_op, rearm);
+	if (ret) {
+		twheel_op_unlock_irqs(shard);
+		return ret;
+	}
+	deadline = twheel_time_deadline(file_op->clock, file_op->flags, rearm->deadline,
+					rearm->flags & TWHEEL_REARM_ABSTIME);
+	ret = twheel_op_rearm_locked(shard, &file_op->op, deadline, rearm->slack,
+				     rearm->flags & REARM_MODES);
 	rearm->moved = ret > 0;
 	return min(ret, 0);
 }

@@ -156,8 +156,7 @@ static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *
 	this_cpu_inc(pools->added);
 	this_cpu_add(pools->watches, (u32)op->nr_watches);
 	spin_lock(&shard->lock);
-	/* Pairs with the acquire in twheel_op_rearm_slack(), which uses the timer. */
-	smp_store_release(&op->state, state | OP_PENDING);
+	WRITE_ONCE(op->state, state | OP_PENDING);
 	trace_twheel_op_add(op, shard->clock);
 	twheel_timer_start(shard, &op->timer, at.expires, at.tick);
 	spin_unlock(&shard->lock);

@@ -61,6 +61,30 @@ void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns)
 	twheel_op_unlock_irqs(shard);
 }
 
+int twheel_op_rearm_locked(struct twheel_shard *shard, struct twheel_op *op, u64 deadline,
+			   u64 slack_ns, enum twheel_rearm mode)
+{
+	int ret = 1;
+
+	deadline = twheel_deadline_of(deadline);
+	if (likely(!(slack_ns | mode) && twheel_timer_rearm_near(shard, &op->timer, deadline))) {
+		op->deadline = deadline;
+		trace_twheel_op_rearm(op, 0);
+		twheel_op_unlock_irqs(shard);
+		return ret;
+	}
+	/* The operation may end when it is unlocked. */
+	twheel_op_get(op);
+	twheel_op_unlock_irqs(shard);
+	ret = op_rearm(op, deadline, slack_ns, mode);
+	if (ret > 0)
+		trace_twheel_op_rearm(op, slack_ns);
+	if (unlikely(ret == -ECANCELED))
+		op_cancel_on_set(op);
+	twheel_op_put(op);
+	return ret < 0 ? -EALREADY : ret;
+}
+
 /**
  * twheel_op_rearm_slack - set another deadline for a pending operation, with slack
  * @op: the operation; the caller has a reference
@@ -86,25 +110,10 @@ void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns)
 int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 			  enum twheel_rearm mode)
 {
-	struct twheel_shard *shard;
-	int ret;
+	struct twheel_shard *shard = twheel_op_lock_pending(op);
 
-	deadline = twheel_deadline_of(deadline);
-	/* From its add on, the timer has a shard. */
-	if (unlikely((smp_load_acquire(&op->state) & OP_STATE) != OP_PENDING)) {
-		shard = twheel_op_lock_pending(op);
-		if (IS_ERR(shard))
-			return PTR_ERR(shard);
-		twheel_op_unlock_irqs(shard);
-	}
-	ret = op_rearm(op, deadline, slack_ns, mode);
-	if (likely(ret >= 0)) {
-		if (ret)
-			trace_twheel_op_rearm(op, slack_ns);
-		return ret;
-	}
-	if (unlikely(ret == -ECANCELED))
-		op_cancel_on_set(op);
-	return -EALREADY;
+	if (IS_ERR(shard))
+		return PTR_ERR(shard);
+	return twheel_op_rearm_locked(shard, op, deadline, slack_ns, mode);
 }
 EXPORT_SYMBOL_GPL(twheel_op_rearm_slack);

@@ -125,6 +125,7 @@ void rig_kfree_rcu(struct rcu_head *head, size_t offset);
 						      (void *)&(object)->member - (void *)(object))
 #define kvfree_rcu(object, member)	kfree_rcu(object, member)
 #define rcu_read_lock_held()		(rig_self()->rcu_nesting)
+#define rcu_read_lock_any_held()	rcu_read_lock_held()
 #define RCU_LOCKDEP_WARN(condition, text) WARN_ON_ONCE(condition)
 #define RCU_INIT_POINTER(p, v)		WRITE_ONCE(p, v)
 #define rcu_assign_pointer(p, v)	smp_store_release(&(p), v)
