@@ -658,7 +658,7 @@ struct twheel_op_args {
  *	of a TWHEEL_OP_CANCEL_ON_SET operation; else 0
  * @value: value of the signal or of the completion
  * @deadline: its deadline
- * @time: time of the end, by the clock of its wheel
+ * @time: time of the end, by the clock of its wheel; operations that are due together may share it
  * @missing: number of keys that were yet to be satisfied, or for TWHEEL_COND_SUM the missing
  *	amount; 0 for other conditions
  * @satisfied: a bit for each satisfied key, see &struct twheel_watch_spec; 0 unless the

@@ -104,8 +104,11 @@ noinline bool twheel_cell_expire(struct twheel_shard *shard, struct twheel_timer
 	bool soon;
 
 	lockdep_assert_held(&shard->lock);
-	if (!expires)
+	if (!expires) {
+		/* A program has raised the deadline, perhaps after the batch was due. */
+		shard->expired = 0;
 		return true;
+	}
 	soon = tick - now < TWHEEL_CELL_FLOOR;
 	if (soon && part->looked) {
 		tick = now + TWHEEL_CELL_FLOOR;

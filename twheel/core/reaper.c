@@ -101,6 +101,7 @@ static void turn_count_late(struct twheel_shard *shard, struct turn *turn)
 /* The batch is empty: take the next one. Return: a due timer, or NULL. */
 static noinline struct twheel_node *turn_advance(struct twheel_shard *shard, struct turn *turn)
 {
+	shard->expired = 0;
 	if (twheel_shard_is_wall(shard))
 		return twheel_wall_pop(shard);
 	turn_count_late(shard, turn);
@@ -124,6 +125,7 @@ static noinline void turn_time(struct twheel_shard *shard, const struct twheel_t
 	unsigned long limit = READ_ONCE(slow_ns);
 	u64 end = ktime_get_mono_fast_ns();
 
+	shard->expired = 0;
 	turn->tick = turn_tick();
 	if ((s64)(end - turn->begin) >= (s64)limit) {
 		shard->slow++;
@@ -151,6 +153,7 @@ static bool shard_expire(struct twheel_shard *shard)
 	struct twheel_timer *timer;
 	struct twheel_node *node;
 
+	shard->expired = 0;
 	do {
 		node = twheel_due_pop(&shard->due);
 		if (!node)

@@ -98,6 +98,8 @@ struct mem_cgroup;
  * @late_ns: sum of the lateness of callbacks
  * @late: histogram of the lateness of callbacks, see &struct twheel_stats
  * @wakeups: how often the reaper was woken for the shard
+ * @expired: when the batch of due timers expires, by @clock, or 0 before that was needed; used by
+ *	the reaper only, also in callbacks
  * @alarm: expires with the earliest bucket or timer
  * @turn: in the shards of @share while it waits for a turn
  * @watch: in the watchers or the unchecked shards of @share, if timers are cancelled on set
@@ -138,6 +140,7 @@ struct twheel_shard {
 	u64			late_ns;
 	u64			late[TWHEEL_LATE_BUCKETS];
 	u64			wakeups;
+	u64			expired;
 	struct hrtimer		alarm;
 	struct list_head	turn;
 	struct list_head	watch;
@@ -183,6 +186,17 @@ void twheel_shard_added(struct twheel_shard *shard, u64 next);
 void twheel_shard_add_levels(struct twheel_shard *shard, u64 tick);
 void twheel_shard_wait(struct twheel_shard *shard, u8 checks);
 void twheel_shard_count_late(struct twheel_shard *shard, u64 nr, u64 late_ns, u64 late);
+
+/*
+ * The time in the callback of a timer of the shard. To read a clock takes 35 instructions, so
+ * timers that are due together share it, until the tick of the kernel passes.
+ */
+static inline u64 twheel_shard_expired(struct twheel_shard *shard)
+{
+	if (!shard->expired)
+		shard->expired = twheel_clock_ns(shard->clock);
+	return shard->expired;
+}
 
 static inline u64 twheel_shard_pending(const struct twheel_shard *shard)
 {

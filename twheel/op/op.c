@@ -376,24 +376,23 @@ static void op_run_deferred(struct twheel_op *op)
 void twheel_op_timer_fn(struct twheel_timer *timer)
 {
 	struct twheel_op *op = container_of(timer, struct twheel_op, timer);
-	enum twheel_clock clock = twheel_op_clock(op);
+	struct twheel_shard *shard = twheel_timer_shard(timer);
 	bool predicate = twheel_op_has_predicate(op);
-	struct twheel_shard *shard;
 	u64 now;
 
 	twheel_irqs_disable();
 	if (unlikely(predicate)) {
 		/* Its owner may change the state. */
-		shard = twheel_op_lock(op);
+		spin_lock(&shard->lock);
 		op_set_ended(op);
-		twheel_op_unlock(shard);
+		spin_unlock(&shard->lock);
 	} else {
 		op_set_ended(op);
 	}
 	op_unlink(op);
 	twheel_irqs_enable();
 	twheel_keys_move(&op->purgatory->keys);
-	now = twheel_clock_ns(clock);
+	now = twheel_shard_expired(shard);
 	if (likely(!twheel_timer_error(timer)))
 		/* The clock may have been set back since the timer expired. */
 		op_record(op, TWHEEL_REASON_EXPIRED, 0, 0, max(now, timer->node.expires));
