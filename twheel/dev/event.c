@@ -235,7 +235,7 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	s64 offset = twheel_file_op_offset(file_op);
-	struct twheel_op_result result;
+	struct twheel_op_result result __uninitialized;
 	bool more = unlikely(periodic) && !periodic->ended;
 
 	if (likely(!more)) {
@@ -367,7 +367,7 @@ static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file
 static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr,
 			  struct iov_iter *to, bool may_fault)
 {
-	struct twheel_event event[COPY];
+	struct twheel_event event[COPY] __uninitialized;
 	u32 done = 0, copied;
 
 	if (likely(!may_fault))
@@ -400,7 +400,7 @@ static ssize_t events_read(struct twheel_events *events, struct twheel_reader *r
 			   struct iov_iter *to)
 {
 	size_t max = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
-	struct twheel_file_op *file_ops[TWHEEL_READ_MAX];
+	struct twheel_file_op *file_ops[TWHEEL_READ_MAX] __uninitialized;
 	bool may_fault = false;
 	u32 nr, delivered;
 

@@ -265,8 +265,8 @@ static long ioctl(struct file *file, u16 kind, unsigned int cmd, void __user *us
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
 	size_t size = _IOC_SIZE(cmd);
-	union twheel_call_args args;
-	struct twheel_ioctl call;
+	union twheel_call_args args __uninitialized;
+	struct twheel_ioctl call __uninitialized;
 	int err;
 
 	err = call_check(info, kind, file, cmd);
@@ -306,8 +306,8 @@ int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, con
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
 	size_t size = _IOC_SIZE(cmd);
-	union twheel_call_args args;
-	struct twheel_ioctl call;
+	union twheel_call_args args __uninitialized;
+	struct twheel_ioctl call __uninitialized;
 	int err;
 
 	call.file = file->private_data;
@@ -367,7 +367,7 @@ static void command_run(struct twheel_ioctl *call, struct twheel_command *comman
 {
 	const struct call_info *info = call_find(_IOC_NR(command->cmd));
 	size_t known, size = _IOC_SIZE(command->cmd);
-	u64 space[sizeof(struct twheel_add_args) / sizeof(u64)];
+	u64 space[sizeof(struct twheel_add_args) / sizeof(u64)] __uninitialized;
 	void *args = command + 1;
 	int err = 0;
 
@@ -431,9 +431,10 @@ static u32 chunk_read(const struct twheel_batch_args *batch, u32 at, struct twhe
  */
 static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, u32 *at, bool *stop)
 {
-	struct twheel_command chunk[CHUNK_SIZE / sizeof(struct twheel_command)], *command;
+	struct twheel_command chunk[CHUNK_SIZE / sizeof(struct twheel_command)] __uninitialized;
 	u32 max = min_t(u32, batch->nr - batch->done, CHUNK_NR), nr = 0, pos = 0, size, length;
-	struct twheel_result results[CHUNK_NR];
+	struct twheel_result results[CHUNK_NR] __uninitialized;
+	struct twheel_command *command;
 	int err;
 
 	size = chunk_read(batch, *at, chunk);

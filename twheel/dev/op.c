@@ -240,8 +240,8 @@ static u32 add_rights(const struct twheel_add_args *args)
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_add_args *add = &args->add;
+	struct twheel_op_args op_args __uninitialized;
 	struct twheel_file_op *file_op;
-	struct twheel_op_args op_args;
 	int err;
 
 	/* Its event would have no reader. */
