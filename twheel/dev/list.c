@@ -41,7 +41,7 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 {
 	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
 	struct twheel_events *events = file_op->events;
-	u64 now = twheel_time_after(twheel_file_op_clock(file_op), 0);
+	u64 now = twheel_clock_ns(twheel_file_op_clock(file_op));
 
 	spin_lock(&events->lock);
 	/* If a reader has an event of it, the next one reports these periods. */
