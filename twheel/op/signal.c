@@ -288,7 +288,7 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 	const struct twheel_key_at at = {
 		.keys = &purgatory->keys, .bucket = bucket, .hash = first->hash,
 	};
-	struct signal signal;
+	struct signal signal __uninitialized;
 	bool more;
 
 	signal.args = &args;
