@@ -125,7 +125,8 @@ static const struct call_info *call_find(unsigned int nr)
 	return info->call ? info : NULL;
 }
 
-static int call_do(struct twheel_ioctl *call, const struct call_info *info,
+/* Inlined three times: 15 instructions less for a command. */
+static __always_inline int call_do(struct twheel_ioctl *call, const struct call_info *info,
 		   union twheel_call_args *args)
 {
 	int err;

@@ -151,26 +151,12 @@ void twheel_op_get(struct twheel_op *op)
 EXPORT_SYMBOL_GPL(twheel_op_get);
 
 /* Another user of the operation has dropped the reference of the module: keep the memory. */
-static noinline void op_leak(struct twheel_op *op)
+noinline void twheel_op_leak(struct twheel_op *op)
 {
 	WARN_ONCE(1, "twheel: surplus put of a pending operation, leaked; its callback is %ps\n",
 		  op->ops->ended);
 	/* The puts that follow must not release it either. */
 	refcount_set(&op->ref, INT_MAX / 2);
-}
-
-/* Drop a reference. Return: true if it was the last one, and the caller has to free @op. */
-bool twheel_op_put_last(struct twheel_op *op)
-{
-	enum twheel_op_state state;
-
-	if (!refcount_dec_and_test(&op->ref))
-		return false;
-	state = twheel_op_state(op);
-	if (likely(state == OP_DONE || state == OP_NEW))
-		return true;
-	op_leak(op);
-	return false;
 }
 
 /**

@@ -122,6 +122,7 @@ static inline void twheel_op_unlock_irqs(struct twheel_shard *shard)
 }
 
 /* op.c */
+void twheel_op_leak(struct twheel_op *op);
 void twheel_op_unlink(struct twheel_op *op);
 void twheel_op_complete_claimed(struct twheel_op *op, u64 value);
 bool twheel_op_evaluate(struct twheel_op *op, u64 *value);
@@ -153,6 +154,20 @@ void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns);
 /* op_cell.c */
 bool twheel_op_claim_cell(struct twheel_op *op, bool idle);
 u64 twheel_op_read_cell(struct twheel_op *op, bool *idle);
+
+/* Drop a reference. Return: true if it was the last one, and the caller has to free @op. */
+static __always_inline bool twheel_op_put_last(struct twheel_op *op)
+{
+	enum twheel_op_state state;
+
+	if (!refcount_dec_and_test(&op->ref))
+		return false;
+	state = twheel_op_state(op);
+	if (likely(state == OP_DONE || state == OP_NEW))
+		return true;
+	twheel_op_leak(op);
+	return false;
+}
 
 /* Times past the end of the clock are never. */
 static inline u64 twheel_deadline_of(u64 ns)

@@ -174,7 +174,6 @@ static inline void twheel_iters_skip(struct twheel_pool *pool, struct twheel_op 
 }
 
 /* op.c */
-bool twheel_op_put_last(struct twheel_op *op);
 void twheel_op_deferred_fn(struct twheel_timer *timer);
 
 /* op_add.c */
