@@ -37,18 +37,18 @@ static inline int twheel_wheel_clock(u32 clock, u32 flags)
 
 /*
  * Offset of the caller's clock from the host's. In a time namespace, CLOCK_MONOTONIC and
- * CLOCK_BOOTTIME are shifted by offsets that do not change once a task is in it. Operations store
- * host time.
+ * CLOCK_BOOTTIME are shifted by offsets that do not change once a task is in it, and with which
+ * neither of them overflows. Operations store host time.
  */
 static inline s64 twheel_time_of_caller(u32 clock)
 {
 #ifdef CONFIG_TIME_NS
 	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
+	const struct timespec64 *offset =
+		clock == CLOCK_BOOTTIME ? &offsets->boottime : &offsets->monotonic;
 
-	if (clock == CLOCK_MONOTONIC)
-		return timespec64_to_ns(&offsets->monotonic);
-	if (clock == CLOCK_BOOTTIME)
-		return timespec64_to_ns(&offsets->boottime);
+	if (clock != CLOCK_REALTIME)
+		return offset->tv_sec * NSEC_PER_SEC + offset->tv_nsec;
 #endif
 	return 0;
 }
