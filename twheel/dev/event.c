@@ -230,8 +230,9 @@ u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int
 /*
  * A periodic operation needs the lock of its event queue. The fields are set one by one: GCC
  * builds a compound literal aside, zeroes it, and copies it, which takes 33 instructions more.
+ * Inlined: 25 instructions less.
  */
-static void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
+static __always_inline void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	s64 offset = twheel_file_op_offset(file_op);
@@ -342,6 +343,15 @@ static u32 events_copy(const struct twheel_event *event, u32 nr, struct iov_iter
 	return done;
 }
 
+static noinline void event_fill_periodic(struct twheel_events *events,
+					 struct twheel_file_op *file_op,
+					 struct twheel_event *event)
+{
+	spin_lock(&events->lock);
+	event_fill(file_op, event);
+	spin_unlock(&events->lock);
+}
+
 /* Fill the events of up to COPY operations and copy them. Returns as events_copy(). */
 static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file_op **file_ops,
 				u32 nr, struct twheel_event *event, struct iov_iter *to)
@@ -349,13 +359,10 @@ static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		if (likely(!twheel_file_op_periodic(file_ops[i]))) {
+		if (likely(!twheel_file_op_periodic(file_ops[i])))
 			event_fill(file_ops[i], &event[i]);
-			continue;
-		}
-		spin_lock(&events->lock);
-		event_fill(file_ops[i], &event[i]);
-		spin_unlock(&events->lock);
+		else
+			event_fill_periodic(events, file_ops[i], &event[i]);
 	}
 	return events_copy(event, nr, to);
 }

@@ -112,9 +112,9 @@ static void file_remove_leaf(struct twheel_file *file, struct twheel_leaf *leaf,
 
 /*
  * Give back the slot of an operation. An empty leaf goes to the end of those with free slots, or is
- * moved to @unused.
+ * moved to @unused. Inlined: 25 instructions less for an event.
  */
-static void leaf_give(struct twheel_file_op *file_op, struct list_head *unused)
+static __always_inline void leaf_give(struct twheel_file_op *file_op, struct list_head *unused)
 {
 	struct twheel_leaf *leaf = file_op->leaf;
 	struct twheel_file *file = leaf->file;

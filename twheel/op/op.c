@@ -252,7 +252,8 @@ noinline void twheel_op_done(struct twheel_op *op)
 	/* Pairs with the acquire in op_is_done(), which sees all accesses of the callback. */
 	smp_store_release(&op->state, OP_DONE);
 	op_wake(op);
-	twheel_op_put(op);
+	if (twheel_op_put_last(op))
+		op->ops->release(op);
 }
 
 /* Run the predicate of a pending operation, which the caller owns. */
