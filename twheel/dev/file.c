@@ -407,24 +407,20 @@ static bool call_may_use(const struct twheel_ioctl *call, const struct twheel_fi
 /*
  * Lock the pending operation of a call, without a reference, see above; as twheel_op_lock_pending().
  * A restricted file can use its own operations only; for it, all other ids are unknown. Returns
- * ERR_PTR(-ENOENT) if there is none.
+ * the operation, or ERR_PTR(-ENOENT).
  */
-struct twheel_shard *twheel_call_lock_op(struct twheel_ioctl *call, u64 id,
-					 struct twheel_file_op **found)
+struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id)
 {
-	struct twheel_file *file = call->file;
-	struct twheel_instance *instance = file->instance;
 	struct twheel_file_op *file_op;
 	struct twheel_shard *shard;
 
 	twheel_irqs_disable();
-	file_op = twheel_ids_find(&instance->ids, id);
+	file_op = twheel_ids_find(&call->file->instance->ids, id);
 	shard = file_op && file_op_id(file_op) == id ? twheel_op_lock(&file_op->op) : NULL;
 	if (likely(shard)) {
-		*found = file_op;
 		if (likely(twheel_timer_pending(&file_op->op.timer) && file_op->id == id &&
 			   call_may_use(call, file_op)))
-			return shard;
+			return file_op;
 		twheel_op_unlock(shard);
 	}
 	twheel_irqs_enable();

@@ -104,8 +104,7 @@ void twheel_file_op_not_pending(struct twheel_file_op *file_op);
 struct twheel_file_op *twheel_file_next_op(struct twheel_file *file,
 					   struct twheel_file_op *file_op, u32 *leaves);
 void twheel_file_free_leaves(struct twheel_file *file);
-struct twheel_shard *twheel_call_lock_op(struct twheel_ioctl *call, u64 id,
-					 struct twheel_file_op **found);
+struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id);
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
 
 #endif /* _TWHEEL_DEV_FILE_H */

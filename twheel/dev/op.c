@@ -340,14 +340,13 @@ int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_file_op *file_op;
-	struct twheel_shard *shard;
 
 	if (args->cancel.flags || args->cancel.reserved)
 		return -EINVAL;
-	shard = twheel_call_lock_op(call, args->cancel.id, &file_op);
-	if (IS_ERR(shard))
-		return PTR_ERR(shard);
-	return twheel_op_end_locked(shard, &file_op->op, TWHEEL_REASON_CANCELLED, 0, 0);
+	file_op = twheel_call_lock_op(call, args->cancel.id);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
+	return twheel_op_end_locked(&file_op->op, TWHEEL_REASON_CANCELLED, 0, 0);
 }
 
 static bool result_valid(int error, u64 value)
@@ -359,14 +358,13 @@ int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args
 {
 	const struct twheel_complete_args *complete = &args->complete;
 	struct twheel_file_op *file_op;
-	struct twheel_shard *shard;
 
 	if (complete->flags || !result_valid(complete->error, complete->value))
 		return -EINVAL;
-	shard = twheel_call_lock_op(call, complete->id, &file_op);
-	if (IS_ERR(shard))
-		return PTR_ERR(shard);
-	return twheel_op_end_locked(shard, &file_op->op, TWHEEL_REASON_COMPLETED, complete->error,
+	file_op = twheel_call_lock_op(call, complete->id);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
+	return twheel_op_end_locked(&file_op->op, TWHEEL_REASON_COMPLETED, complete->error,
 				    complete->value);
 }
 
@@ -384,7 +382,6 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_rearm_args *rearm = &args->rearm;
 	struct twheel_file_op *file_op;
-	struct twheel_shard *shard;
 	u64 deadline;
 	int ret;
 
@@ -394,17 +391,17 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -EINVAL;
 	if (!time_valid(rearm->deadline) || !time_valid(rearm->slack))
 		return -EINVAL;
-	shard = twheel_call_lock_op(call, rearm->id, &file_op);
-	if (IS_ERR(shard))
-		return PTR_ERR(shard);
+	file_op = twheel_call_lock_op(call, rearm->id);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
 	ret = rearm_check(file_op, rearm);
 	if (ret) {
-		twheel_op_unlock_irqs(shard);
+		twheel_op_unlock_irqs(twheel_timer_shard(&file_op->op.timer));
 		return ret;
 	}
 	deadline = twheel_time_deadline(file_op->clock, file_op->flags, rearm->deadline,
 					rearm->flags & TWHEEL_REARM_ABSTIME);
-	ret = twheel_op_rearm_locked(shard, &file_op->op, deadline, rearm->slack,
+	ret = twheel_op_rearm_locked(&file_op->op, deadline, rearm->slack,
 				     rearm->flags & REARM_MODES);
 	rearm->moved = ret > 0;
 	return min(ret, 0);

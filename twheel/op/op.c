@@ -412,10 +412,9 @@ static __always_inline int op_end_locked(struct twheel_shard *shard, struct twhe
 	return 0;
 }
 
-int twheel_op_end_locked(struct twheel_shard *shard, struct twheel_op *op,
-			 enum twheel_reason reason, int error, u64 value)
+int twheel_op_end_locked(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
 {
-	return op_end_locked(shard, op, reason, error, value);
+	return op_end_locked(twheel_timer_shard(&op->timer), op, reason, error, value);
 }
 
 /**

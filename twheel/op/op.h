@@ -110,10 +110,9 @@ static __always_inline void twheel_op_unlock(struct twheel_shard *shard)
 struct twheel_shard *twheel_op_lock_pending(struct twheel_op *op);
 
 /* These unlock a pending operation, which may be freed, and enable interrupts. */
-int twheel_op_end_locked(struct twheel_shard *shard, struct twheel_op *op,
-			 enum twheel_reason reason, int error, u64 value);
-int twheel_op_rearm_locked(struct twheel_shard *shard, struct twheel_op *op, u64 deadline,
-			   u64 slack_ns, enum twheel_rearm mode);
+int twheel_op_end_locked(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
+int twheel_op_rearm_locked(struct twheel_op *op, u64 deadline, u64 slack_ns,
+			   enum twheel_rearm mode);
 
 static inline void twheel_op_unlock_irqs(struct twheel_shard *shard)
 {

@@ -61,17 +61,18 @@ void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns)
 	twheel_op_unlock_irqs(shard);
 }
 
-int twheel_op_rearm_locked(struct twheel_shard *shard, struct twheel_op *op, u64 deadline,
-			   u64 slack_ns, enum twheel_rearm mode)
+int twheel_op_rearm_locked(struct twheel_op *op, u64 deadline, u64 slack_ns,
+			   enum twheel_rearm mode)
 {
-	int ret = 1;
+	struct twheel_shard *shard = twheel_timer_shard(&op->timer);
+	int ret;
 
 	deadline = twheel_deadline_of(deadline);
 	if (likely(!(slack_ns | mode) && twheel_timer_rearm_near(shard, &op->timer, deadline))) {
 		op->deadline = deadline;
 		trace_twheel_op_rearm(op, 0);
 		twheel_op_unlock_irqs(shard);
-		return ret;
+		return 1;
 	}
 	/* The operation may end when it is unlocked. */
 	twheel_op_get(op);
@@ -114,6 +115,6 @@ int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 
 	if (IS_ERR(shard))
 		return PTR_ERR(shard);
-	return twheel_op_rearm_locked(shard, op, deadline, slack_ns, mode);
+	return twheel_op_rearm_locked(op, deadline, slack_ns, mode);
 }
 EXPORT_SYMBOL_GPL(twheel_op_rearm_slack);
