@@ -20,7 +20,7 @@ struct twheel_ioctl;
  * @readable: it is open for reading
  * @few: keys, if there are at most TWHEEL_CALL_KEYS
  * @many: array of TWHEEL_MAX_KEYS, allocated on demand and freed at the end of the ioctl
- * @opened: new file to install in the returned descriptor, or NULL
+ * @opened: new file to install in the returned descriptor, or NULL; of a call that opens one
  */
 struct twheel_ioctl {
 	struct twheel_file		*file;

@@ -125,7 +125,10 @@ static const struct call_info *call_find(unsigned int nr)
 	return info->call ? info : NULL;
 }
 
-/* Call a function. Inlined: 15 instructions less for a command of a batch. */
+/*
+ * Call a function. Inlined, like the functions that lead to it: 15 instructions less for a command
+ * of a batch, 30 for an ioctl.
+ */
 static __always_inline int call_function(struct twheel_ioctl *call, const struct call_info *info,
 					 union twheel_call_args *args)
 {
@@ -138,8 +141,8 @@ static __always_inline int call_function(struct twheel_ioctl *call, const struct
 	return unlikely(err == -EALREADY) ? -ENOENT : err;
 }
 
-static int call_do(struct twheel_ioctl *call, const struct call_info *info,
-		   union twheel_call_args *args)
+static __always_inline int call_do(struct twheel_ioctl *call, const struct call_info *info,
+				   union twheel_call_args *args)
 {
 	/*
 	 * A removed purgatory cannot be changed. A call that does not yet see the store in
@@ -231,30 +234,36 @@ static int output_write(const struct call_info *info, const union twheel_call_ar
 	}
 }
 
-static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
-		    union twheel_call_args *args, void __user *user, size_t size)
+static __always_inline int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
+				    union twheel_call_args *args, void __user *user, size_t size)
 {
-	bool opens = info->flags & OPENS;
-	int err, fd = 0;
+	int err = call_do(call, info, args);
 
-	/* A purgatory must not be created without a descriptor for it. */
-	if (opens) {
-		fd = get_unused_fd_flags(O_CLOEXEC);
-		if (fd < 0)
-			return fd;
-	}
-	err = call_do(call, info, args);
 	if (unlikely(call->many))
 		kfree(call->many);
 	if (info->output && has_output(info, err))
 		err = output_write(info, args, user, size) ?: err;
-	if (!err && opens)
+	return err;
+}
+
+/* A purgatory must not be created without a descriptor for it. */
+static noinline int ioctl_open(struct twheel_ioctl *call, const struct call_info *info,
+			       union twheel_call_args *args, void __user *user, size_t size)
+{
+	int err, fd = get_unused_fd_flags(O_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	call->opened = NULL;
+	err = ioctl_do(call, info, args, user, size);
+	if (!err) {
 		fd_install(fd, call->opened);
-	else if (call->opened)
+		return fd;
+	}
+	if (call->opened)
 		fput(call->opened);
-	if (err && opens)
-		put_unused_fd(fd);
-	return err ?: fd;
+	put_unused_fd(fd);
+	return err;
 }
 
 /* Check the number of a call on a file, or on another descriptor of @kind. */
@@ -286,7 +295,8 @@ static long ioctl(struct file *file, u16 kind, unsigned int cmd, void __user *us
 	call.file = kind == CONTROL ? NULL : file->private_data;
 	call.readable = file->f_mode & FMODE_READ;
 	call.many = NULL;
-	call.opened = NULL;
+	if (unlikely(info->flags & OPENS))
+		return ioctl_open(&call, info, &args, user, size);
 	return ioctl_do(&call, info, &args, user, size);
 }
 
@@ -328,7 +338,6 @@ int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, con
 		return err;
 	call.readable = file->f_mode & FMODE_READ;
 	call.many = NULL;
-	call.opened = NULL;
 	err = call_do(&call, info, &args);
 	if (unlikely(call.many))
 		kfree(call.many);
