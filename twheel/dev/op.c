@@ -227,9 +227,7 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 	op_args->specs = twheel_call_specs(call, args->keys, args->nr_keys, args->key_size);
 	if (IS_ERR(op_args->specs))
 		return PTR_ERR(op_args->specs);
-	/* Usually there is nothing to check. */
-	return args->nr_keys | args->condition | args->quorum || args->threshold ||
-	       op_args->flags != TWHEEL_OP_MAY_SLEEP ? twheel_op_check(op_args) : 0;
+	return likely(twheel_args_are_simple(op_args)) ? 0 : twheel_op_check(op_args);
 }
 
 /* The rights that an add needs. */

@@ -4,6 +4,7 @@
 #define _TWHEEL_OP_OP_H
 
 #include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/refcount.h>
@@ -131,6 +132,16 @@ void twheel_op_timer_fn(struct twheel_timer *timer);
 /* predicate.c */
 bool twheel_op_leave(struct twheel_op *op);
 bool twheel_op_serve(struct twheel_op *op);
+
+static_assert(TWHEEL_COND_NONE == 0 && TWHEEL_COND_ANY == 1);
+
+/* Whether an add is of the most frequent kinds, with one key or none, whose arguments are valid. */
+static __always_inline bool twheel_args_are_simple(const struct twheel_op_args *args)
+{
+	return args->nr_keys <= 1 && args->condition == args->nr_keys &&
+	       !((args->flags & ~TWHEEL_OP_MAY_SLEEP) | args->quorum | args->threshold) &&
+	       (!args->nr_keys || args->specs->need <= TWHEEL_MAX_NEED) && !args->wheel;
+}
 
 /* op_add.c */
 int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags);

@@ -88,14 +88,6 @@ static bool args_suit_cell(const struct twheel_op_args *args)
 	       !(args->flags & TWHEEL_OP_WALL);
 }
 
-/* Whether an add is of the most frequent kind, whose arguments are valid. */
-static __always_inline bool args_are_simple(const struct twheel_op_args *args)
-{
-	return args->nr_keys == 1 && args->condition == TWHEEL_COND_ANY &&
-	       !((args->flags & ~TWHEEL_OP_MAY_SLEEP) | args->quorum | args->threshold) &&
-	       args->specs->need <= TWHEEL_MAX_NEED && !args->wheel;
-}
-
 /**
  * twheel_op_check - check the arguments of an add
  * @args: arguments; @watches is not used, and the wheel of the purgatory is not checked
@@ -368,7 +360,7 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 
 	if (WARN_ON_ONCE(twheel_op_state(op) != OP_NEW))
 		return -EBUSY;
-	if (unlikely(!args_are_simple(args))) {
+	if (unlikely(!twheel_args_are_simple(args))) {
 		ret = twheel_op_check(args);
 		if (ret)
 			return ret;
