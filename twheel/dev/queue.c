@@ -49,7 +49,6 @@
  */
 #include <linux/fs.h>
 #include <linux/minmax.h>
-#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -80,7 +79,7 @@ void twheel_queues_exit(void)
 }
 
 /* A callback may get here after a reader has forgotten its operation and closed the file. */
-static void events_wake_pollers(struct twheel_events *events)
+void twheel_events_wake_pollers(struct twheel_events *events)
 {
 	spin_lock(&events->lock);
 	if (!events->closed) {
@@ -108,34 +107,6 @@ static void events_wake_work(struct work_struct *work)
 	/* A store of ->wake that this does not see queues the work item itself. */
 	if (events->waking || READ_ONCE(events->wake))
 		queue_work(wake_wq, &events->wake_work);
-}
-
-/*
- * Wake waiters after an event was pushed, for events that a reader leaves, or at the end of the
- * queue; @pollers unless the queue was not empty.
- *
- *	CPU 0					CPU 1
- *	twheel_event_push()			waiter, for example twheel_events_poll()
- *	  xchg(newest, op)			  add to ->readers or ->pollers
- *	  full barrier				  smp_mb()
- *	waitqueue_active()?			  READ_ONCE(newest)
- *
- * Either CPU 0 sees the waiter, or CPU 1 sees an event. If CPU 1 reads NULL, the push that
- * replaces this NULL has "queue was empty" as its result, and wakes the pollers. The barrier
- * of CPU 1 is in twheel_events_poll() or in the set_current_state() of prepare_to_wait_event().
- * The barrier of CPU 0 is the xchg() of twheel_event_push(), the smp_mb() of events_wake_next()
- * in event.c, or for the end of the queue, ->lock on both sides. The caller keeps the queue: it
- * holds a reference to an operation or to the file.
- */
-void twheel_events_wake(struct twheel_events *events, bool pollers)
-{
-	/* After the barrier of CPU 0. */
-	if (waitqueue_active(&events->readers))
-		wake_up_interruptible(&events->readers);
-	/* After the same barrier. */
-	if (pollers && (waitqueue_active(&events->pollers.waiters) ||
-			READ_ONCE(events->pollers.next)))
-		events_wake_pollers(events);
 }
 
 /* The reader leaves the wait queue even if it was awake, so that no waker visits it again. */
@@ -230,32 +201,6 @@ bool twheel_events_at_end(struct twheel_events *events)
 	spin_unlock(&events->lock);
 	return at_end;
 }
-
-/*
- * Push the event of an operation; no lock is needed. A full barrier, see twheel_events_wake().
- * Returns true if the queue was empty.
- */
-bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file_op)
-{
-	struct twheel_file_op *prev;
-
-	/* It counts as ended before a reader finds the event. */
-	atomic_inc(&events->pushed);
-	file_op->next = NULL;
-	preempt_disable();
-	prev = xchg(&events->newest, file_op);
-	/* The releases pair with the address dependencies of event_pop(), like the xchg(). */
-	if (prev) {
-		/* See above. */
-		smp_store_release(&prev->next, file_op);
-	} else {
-		/* See above. */
-		smp_store_release(&events->oldest, file_op);
-	}
-	preempt_enable();
-	return !prev;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_event_push);
 
 /*
  * Queue the event of a periodic operation, with the lock of its event queue held; @end at its end.
