@@ -23,6 +23,11 @@
 #define EXPORT_SYMBOL_IF_KUNIT(symbol)
 #endif
 
+/* Variables may be left out of the zeroing of the stack since 6.9, and in later stable kernels. */
+#ifndef __uninitialized
+#define __uninitialized
+#endif
+
 /* hrtimer_setup() was added in 6.13, and hrtimer_init() removed in 6.15. */
 static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 					enum hrtimer_restart (*fn)(struct hrtimer *),

@@ -57,6 +57,7 @@
 #include <linux/uio.h>
 #include <linux/wait.h>
 
+#include "../compat.h"
 #include "../core/cell.h"
 #include "detached.h"
 #include "event.h"

@@ -7,19 +7,23 @@
  * until its last reference is dropped. The list of the leaves of a file is that of its operations.
  *
  * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
- * become another one. The memory does not become anything else during the look-up, and id, state,
- * shard and reference count are always valid: SLAB_TYPESAFE_BY_RCU, or freed after a grace period.
+ * become another one. The memory does not become anything else during the look-up, and its id is
+ * always valid, as are state, shard and reference count once it has had an id: SLAB_TYPESAFE_BY_RCU,
+ * or freed after a grace period.
  *
  * A call that ends or re-arms an operation needs no reference. It disables interrupts, which is a
  * read-side critical section, and
  *
  *	1. compares the id
  *	2. locks the shard of the operation
- *	3. finds the operation pending, and compares the id again
+ *	3. finds the operation pending, compares the id again, and then the shard
  *
- * An operation has its id from before it is pending until after that. So if the ids are equal in 3,
- * it is this operation, and stays pending while the shard is locked. Then the module has a
- * reference, so its leaf, file and instance are valid; a call that ends it inherits that reference.
+ * The memory may begin another life, also of another instance with the same id, at any time until
+ * 3. A life stores no shard first, then its id, and its shard with the shard locked, when it becomes
+ * pending. So if the shard is the locked one in 3, no life has begun since, and what 3 has read
+ * before, behind a barrier, is of one life. It stays pending while the shard is locked, the module
+ * has a reference, and its leaf, file and instance are valid; a call that ends it inherits that
+ * reference. Otherwise the operation of the id has ended. See Documentation/litmus/ids-lock.litmus.
  *
  * The shard is valid because of 1: the wheel is freed a grace period after its last operation was
  * forgotten, and so has no id. The shard found after 1 is that of the operation with the id, or of
@@ -411,16 +415,25 @@ static bool call_may_use(const struct twheel_ioctl *call, const struct twheel_fi
  */
 struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id)
 {
+	struct twheel_shard *shard = NULL;
 	struct twheel_file_op *file_op;
-	struct twheel_shard *shard;
 
 	twheel_irqs_disable();
 	file_op = twheel_ids_find(&call->file->instance->ids, id);
-	shard = file_op && file_op_id(file_op) == id ? twheel_op_lock(&file_op->op) : NULL;
+	/* A restricted file must not take the locks of others. */
+	if (likely(file_op && file_op_id(file_op) == id &&
+		   (twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS) ||
+		    twheel_file_op_file(file_op) == call->file)))
+		shard = twheel_op_lock(&file_op->op);
 	if (likely(shard)) {
-		if (likely(twheel_timer_pending(&file_op->op.timer) && file_op->id == id &&
-			   call_may_use(call, file_op)))
-			return file_op;
+		if (likely(twheel_timer_pending(&file_op->op.timer) &&
+			   READ_ONCE(file_op->id) == id)) {
+			/* Pairs with the smp_wmb() of file_op_init(). */
+			smp_rmb();
+			if (likely(twheel_timer_shard(&file_op->op.timer) == shard &&
+				   call_may_use(call, file_op)))
+				return file_op;
+		}
 		twheel_op_unlock(shard);
 	}
 	twheel_irqs_enable();

@@ -26,6 +26,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "../compat.h"
 #include "args.h"
 #include "cells.h"
 #include "event.h"
@@ -379,7 +380,7 @@ static u64 command_output(const struct call_info *info, const void *args)
 
 /* Execute a command, unless it is longer than a chunk. It may write to the structure. */
 static void command_run(struct twheel_ioctl *call, struct twheel_command *command, bool fits,
-			struct twheel_result *result)
+			bool removed, struct twheel_result *result)
 {
 	const struct call_info *info = call_find(_IOC_NR(command->cmd));
 	size_t known, size = _IOC_SIZE(command->cmd);
@@ -394,6 +395,8 @@ static void command_run(struct twheel_ioctl *call, struct twheel_command *comman
 		err = -EINVAL;
 	} else if (unlikely(!fits)) {
 		err = -E2BIG;
+	} else if (unlikely(removed) && info->flags & WRITES) {
+		err = -ESHUTDOWN;
 	} else {
 		known = _IOC_SIZE(info->cmd);
 		if (size != known) {
@@ -449,12 +452,14 @@ static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, 
 {
 	struct twheel_command chunk[CHUNK_SIZE / sizeof(struct twheel_command)] __uninitialized;
 	u32 max = min_t(u32, batch->nr - batch->done, CHUNK_NR), nr = 0, pos = 0, size, length;
-	bool fits, end = false;
+	bool fits, removed, end = false;
 	struct twheel_result results[CHUNK_NR] __uninitialized;
 	struct twheel_command *command;
 	int err;
 
 	size = chunk_read(batch, *at, chunk);
+	/* The read may have waited for memory. See call_do(). */
+	removed = READ_ONCE(call->file->instance->removed);
 	while (nr < max && !end && pos + sizeof(*command) <= size) {
 		command = (void *)chunk + pos;
 		length = TWHEEL_COMMAND_SIZE(command->cmd);
@@ -462,7 +467,7 @@ static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, 
 		/* The rest is in the next chunk, unless it is longer than any. */
 		if (!fits && length <= CHUNK_SIZE)
 			break;
-		command_run(call, command, fits, &results[nr]);
+		command_run(call, command, fits, removed, &results[nr]);
 		pos += length;
 		batch->failed += !!results[nr].error;
 		end = (results[nr].error && batch->flags & TWHEEL_BATCH_STOP) ||

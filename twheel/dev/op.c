@@ -8,6 +8,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "../compat.h"
 #include "../op/op.h"
 #include "cells.h"
 #include "detached.h"
@@ -27,6 +28,8 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
 			 const struct twheel_add_args *args, u64 id)
 {
 	WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
+	/* Who sees anything of this life, does not see the shard of an earlier one. */
+	WRITE_ONCE(file_op->op.timer.shard_flags, 0);
 	/* They have the slot, and are read as soon as there is a reference. */
 	file_op->flags |= args->flags | (args->period ? TWHEEL_FILE_OP_PERIODIC : 0);
 	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */

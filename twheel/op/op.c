@@ -401,7 +401,10 @@ static __always_inline int op_end_locked(struct twheel_shard *shard, struct twhe
 		twheel_op_unlock_irqs(shard);
 		return -EAGAIN;
 	}
-	op_take(shard, op);
+	if (WARN_ON_ONCE(!op_take(shard, op))) {
+		twheel_op_unlock_irqs(shard);
+		return -EALREADY;
+	}
 	twheel_op_unlock(shard);
 	op_unlink(op);
 	twheel_irqs_enable();

@@ -148,6 +148,8 @@ static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *
 	this_cpu_inc(pools->added);
 	this_cpu_add(pools->watches, (u32)op->nr_watches);
 	spin_lock(&shard->lock);
+	/* With the lock: who holds it, and finds the shard here, has found a pending operation. */
+	WRITE_ONCE(op->timer.shard_flags, (unsigned long)shard | op->timer.shard_flags);
 	WRITE_ONCE(op->state, state | OP_PENDING);
 	trace_twheel_op_add(op, shard->clock);
 	twheel_timer_start(shard, &op->timer, at.expires, at.tick);
@@ -291,11 +293,10 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	op->deadline = at.expires;
 	debug_object_init(&op->timer, &twheel_timer_descr);
 	op->timer.fn = twheel_op_timer_fn;
-	/* It stays there until the timer is armed. */
 	shard = twheel_local_shard(wheel);
 	BUILD_BUG_ON(TWHEEL_OP_CANCEL_ON_SET != TWHEEL_TIMER_CANCEL_ON_SET);
-	WRITE_ONCE(op->timer.shard_flags,
-		   (unsigned long)shard | (args->flags & TWHEEL_TIMER_FLAGS));
+	/* Without the shard, see op_begin(). */
+	WRITE_ONCE(op->timer.shard_flags, args->flags & TWHEEL_TIMER_FLAGS);
 	at.tick = twheel_shard_tick(shard, at.expires);
 	if (unlikely(twheel_shard_is_wall(shard) || args->slack_ns ||
 		     /* Without the lock, a wrong answer costs time, or a move of the timer. */

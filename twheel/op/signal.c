@@ -30,6 +30,7 @@
 #include <linux/sched/signal.h>
 #include <trace/events/twheel.h>
 
+#include "../compat.h"
 #include "end.h"
 
 /* Maximum number of watches that are visited before the lock of the bucket is dropped. */
@@ -127,7 +128,9 @@ static __always_inline enum signal_visit signal_visit(const struct signal_args *
 	struct twheel_op *op = watch->op;
 	struct twheel_shard *shard = twheel_op_lock(op);
 
-	/* It is linked, so it is not done. */
+	/* It is linked, so it is not done, but its add may link other keys. */
+	if (unlikely(!shard))
+		return VISIT_DONE;
 	if (likely(twheel_timer_pending(&op->timer)) && signal_may_end(op, args->kind)) {
 		if (args->kind == SIGNAL_CANCEL)
 			visit = VISIT_CLAIMED;

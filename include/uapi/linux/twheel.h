@@ -661,7 +661,8 @@ enum twheel_reason {
  * @cookie: copied from struct twheel_add_args
  * @value: value of the signal or completion; otherwise 0
  * @deadline: deadline, or the last one of the periods; TWHEEL_NEVER for none
- * @time: time of the end, on @clock in ns; not before @deadline if the operation expired
+ * @time: time of the end, on @clock in ns, or a little before it if several expire together; not
+ *	before @deadline if the operation expired
  * @reason: one of enum twheel_reason; TWHEEL_REASON_EXPIRED for a period
  * @flags: TWHEEL_EVENT_*
  * @error: 0 or the negative error number of a completion; -ECANCELED if the clock was set

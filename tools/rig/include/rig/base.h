@@ -70,7 +70,6 @@ struct rcu_head {
 #define __attribute_const__ __attribute__((const))
 #define noinline	__attribute__((noinline))
 #define fallthrough	__attribute__((fallthrough))
-#define __uninitialized
 #define __init
 #define __exit
 #define __read_mostly
