@@ -140,45 +140,7 @@ void twheel_event_period(struct twheel_timer *timer)
 		twheel_events_wake(events, was_empty);
 }
 
-/* Forgetting and ending operations */
-
-/* Before a periodic or detached operation is forgotten. May sleep. */
-static void file_op_settle(struct twheel_file_op *file_op)
-{
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-
-	if (periodic && periodic->wheel)
-		twheel_timer_shutdown_sync(&periodic->timer.timer);
-	/* Detached operations of a queue may be of several files, which may be closed. */
-	if (file_op->flags & TWHEEL_ADD_DETACHED)
-		atomic_dec(&twheel_file_op_file(file_op)->held_detached);
-}
-
-/*
- * Free the ids of operations of one event queue, uncharge them and drop the references of the
- * queue: their final events have been read, or their add failed. May sleep.
- */
-void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
-{
-	struct twheel_detached *detached = NULL;
-	struct twheel_instance *instance;
-	u32 i;
-
-	if (!nr)
-		return;
-	for (i = 0; i < nr; i++) {
-		if (unlikely(file_ops[i]->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_DETACHED)))
-			file_op_settle(file_ops[i]);
-		WRITE_ONCE(file_ops[i]->id, TWHEEL_NO_ID);
-	}
-	instance = twheel_file_op_file(file_ops[0])->instance;
-	if (file_ops[0]->flags & TWHEEL_ADD_DETACHED)
-		detached = twheel_file_op_detached(file_ops[0]);
-	twheel_events_uncharge(file_ops[0]->events, nr);
-	twheel_file_ops_put(file_ops, nr);
-	if (detached)
-		twheel_detached_put(instance, detached, nr);
-}
+/* Ending operations */
 
 /* Drop all events. The queue has no pending operations and no users. May sleep. */
 void twheel_events_empty(struct twheel_events *events)

@@ -292,24 +292,56 @@ void twheel_file_op_release(struct twheel_op *op)
 	file_ops_release(twheel_file_op_file(file_op), &file_op, 1);
 }
 
-/* Drop a reference to each operation; adjacent ones of a file are released together. */
-void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr)
+/* Before a periodic or detached operation is forgotten. May sleep. */
+static void file_op_settle(struct twheel_file_op *file_op)
 {
-	struct twheel_file *file = NULL;
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+
+	if (periodic && periodic->wheel)
+		twheel_timer_shutdown_sync(&periodic->timer.timer);
+	/* Detached operations of a queue may be of several files, which may be closed. */
+	if (file_op->flags & TWHEEL_ADD_DETACHED)
+		atomic_dec(&twheel_file_op_file(file_op)->held_detached);
+}
+
+/*
+ * Free the ids of operations of one event queue, uncharge them and drop the references of the
+ * queue: their final events have been read, or their add failed. Adjacent ones of a file are
+ * released together. The caller keeps the queue, unless they are detached. May sleep.
+ */
+void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
+{
+	struct twheel_detached *detached = NULL;
+	struct twheel_instance *instance;
+	struct twheel_file *file = NULL, *of;
+	struct twheel_events *events;
 	u32 i, last = 0;
 
+	if (!nr)
+		return;
+	instance = twheel_file_op_file(file_ops[0])->instance;
+	events = file_ops[0]->events;
+	if (file_ops[0]->flags & TWHEEL_ADD_DETACHED)
+		detached = twheel_file_op_detached(file_ops[0]);
 	for (i = 0; i < nr; i++) {
+		if (unlikely(file_ops[i]->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_DETACHED)))
+			file_op_settle(file_ops[i]);
+		WRITE_ONCE(file_ops[i]->id, TWHEEL_NO_ID);
 		if (!twheel_op_put_last(&file_ops[i]->op))
 			continue;
-		if (last && (last == RELEASE_MAX || twheel_file_op_file(file_ops[i]) != file)) {
+		of = twheel_file_op_file(file_ops[i]);
+		if (last && (last == RELEASE_MAX || of != file)) {
 			file_ops_release(file, file_ops, last);
 			last = 0;
 		}
-		file = twheel_file_op_file(file_ops[i]);
+		file = of;
 		file_ops[last++] = file_ops[i];
 	}
 	if (last)
 		file_ops_release(file, file_ops, last);
+	twheel_events_uncharge(events, nr);
+	if (detached)
+		twheel_detached_put(instance, detached, nr);
 }
 
 /*

@@ -95,7 +95,7 @@ struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 void twheel_file_put(struct twheel_file *file);
 void twheel_file_op_release(struct twheel_op *op);
-void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr);
+void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
 struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_user *user,
 					    struct twheel_events *events,
 					    const struct twheel_add_args *args, u64 *id);
