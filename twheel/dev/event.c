@@ -59,6 +59,7 @@
 
 #include "../compat.h"
 #include "../core/cell.h"
+#include "../op/op.h"
 #include "detached.h"
 #include "event.h"
 #include "file.h"
@@ -203,7 +204,7 @@ static __always_inline void event_fill(struct twheel_file_op *file_op, struct tw
 	bool more = unlikely(periodic) && !periodic->ended;
 
 	if (likely(!more)) {
-		twheel_op_get_result(&file_op->op, &result);
+		op_get_result(&file_op->op, &result);
 	} else {
 		result = (struct twheel_op_result) { .reason = TWHEEL_REASON_EXPIRED };
 		twheel_file_periodic_catch_up(periodic);

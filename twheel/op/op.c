@@ -513,24 +513,6 @@ EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);
  */
 void twheel_op_get_result(const struct twheel_op *op, struct twheel_op_result *result)
 {
-	const struct twheel_outcome *outcome = &op->outcome;
-	const struct twheel_watch *watch;
-	u64 satisfied = 0;
-
-	WARN_ON_ONCE(twheel_op_state(op) < OP_ENDED);
-	result->missing = 0;
-	if (likely(op->nr_watches)) {
-		outcome = &op->watches->outcome;
-		result->missing = op->missing;
-		for (watch = op->watches; watch; watch = watch->next)
-			if (!watch->need)
-				satisfied |= BIT_ULL(watch->bit);
-	}
-	result->reason = op->reason;
-	result->error = op->error;
-	result->value = outcome->value;
-	result->deadline = op->deadline;
-	result->time = outcome->time;
-	result->satisfied = satisfied;
+	op_get_result(op, result);
 }
 EXPORT_SYMBOL_GPL(twheel_op_get_result);

@@ -179,6 +179,31 @@ static __always_inline bool twheel_op_put_last(struct twheel_op *op)
 	return false;
 }
 
+/* See twheel_op_get_result(). Inlined for the device: 20 instructions less for an event. */
+static __always_inline void op_get_result(const struct twheel_op *op,
+					  struct twheel_op_result *result)
+{
+	const struct twheel_outcome *outcome = &op->outcome;
+	const struct twheel_watch *watch;
+	u64 satisfied = 0;
+
+	WARN_ON_ONCE(twheel_op_state(op) < OP_ENDED);
+	result->missing = 0;
+	if (likely(op->nr_watches)) {
+		outcome = &op->watches->outcome;
+		result->missing = op->missing;
+		for (watch = op->watches; watch; watch = watch->next)
+			if (!watch->need)
+				satisfied |= BIT_ULL(watch->bit);
+	}
+	result->reason = op->reason;
+	result->error = op->error;
+	result->value = outcome->value;
+	result->deadline = op->deadline;
+	result->time = outcome->time;
+	result->satisfied = satisfied;
+}
+
 /* Times past the end of the clock are never. */
 static inline u64 twheel_deadline_of(u64 ns)
 {
