@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Three threads and the reapers race to end the same operations. Every operation ends exactly
- * once, exactly one call reports that it ended it, and the event agrees with that call. Threads
- * watch and unwatch one key.
+ * once, exactly one call reports that it ended it, and the event agrees with that call.
  *
  * The threads share a named purgatory, but use two files and two users: every second
  * operation is added through the second file for another user, and every second thread
@@ -28,7 +27,6 @@ struct race_op {
 static struct {
 	int files[2];
 	pthread_barrier_t start;
-	void (*job)(int me);
 	struct race_op op[NR_OPS];
 } race;
 
@@ -80,35 +78,6 @@ FIXTURE_TEARDOWN(race)
 static int file_of(int me)
 {
 	return race.files[me % 2];
-}
-
-static void *racer(void *me)
-{
-	/* On failure, all operations belong to one user. */
-	act_for((long)me % 2 ? STRANGER : 0);
-	pthread_barrier_wait(&race.start);
-	race.job((long)me);
-	return NULL;
-}
-
-/* Start job(0) to job(NR_RACERS - 1) simultaneously. */
-static bool start_race(void (*job)(int me), pthread_t threads[NR_RACERS])
-{
-	long me;
-
-	race.job = job;
-	for (me = 0; me < NR_RACERS; me++)
-		if (pthread_create(&threads[me], NULL, racer, (void *)me))
-			return false;
-	return true;
-}
-
-static void end_race(pthread_t threads[NR_RACERS])
-{
-	int me;
-
-	for (me = 0; me < NR_RACERS; me++)
-		pthread_join(threads[me], NULL);
 }
 
 /* Read the events of all of race.op. Return: false after a timeout. */
@@ -175,6 +144,34 @@ static void end_all(int me)
 	}
 }
 
+static void *racer(void *me)
+{
+	/* On failure, all operations belong to one user. */
+	act_for((long)me % 2 ? STRANGER : 0);
+	pthread_barrier_wait(&race.start);
+	end_all((long)me);
+	return NULL;
+}
+
+/* Start end_all(0) to end_all(NR_RACERS - 1) simultaneously. */
+static bool start_race(pthread_t threads[NR_RACERS])
+{
+	long me;
+
+	for (me = 0; me < NR_RACERS; me++)
+		if (pthread_create(&threads[me], NULL, racer, (void *)me))
+			return false;
+	return true;
+}
+
+static void end_race(pthread_t threads[NR_RACERS])
+{
+	int me;
+
+	for (me = 0; me < NR_RACERS; me++)
+		pthread_join(threads[me], NULL);
+}
+
 /* Return: true if exactly one call or the deadline won, and the event agrees. */
 static bool consistent(const struct race_op *op)
 {
@@ -236,7 +233,7 @@ TEST_F(race, exactly_one_call_wins)
 			sched_yield();
 
 		began = now_ns();
-		ASSERT_TRUE(start_race(end_all, threads));
+		ASSERT_TRUE(start_race(threads));
 		if (variant->read_meanwhile)
 			ASSERT_TRUE(collect_events());
 		end_race(threads);
@@ -265,52 +262,6 @@ TEST_F(race, exactly_one_call_wins)
 	/* On a single CPU the threads may run one after the other. */
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		EXPECT_TRUE(all_have_won(ended));
-}
-
-static struct {
-	unsigned int failed;
-	bool adding;
-} tally;
-
-/* One thread watches a key, the others unwatch it immediately. */
-static void watch_against_unwatch(int me)
-{
-	struct twheel_watch_spec more = spec_of(2, 1);
-	int i, error;
-
-	for (i = 0; me == 0 && i < rounds(50) * NR_OPS; i++) {
-		error = op_watch(file_of(me), race.op[0].id, &more, 1);
-		if (error)
-			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
-	}
-	if (me == 0)
-		__atomic_store_n(&tally.adding, false, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&tally.adding, __ATOMIC_ACQUIRE)) {
-		error = op_unwatch(file_of(me), race.op[0].id, 2);
-		if (error && error != ESRCH)
-			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
-	}
-}
-
-TEST_F(race, watch_races_with_unwatch)
-{
-	struct twheel_watch_spec spec = spec_of(1, 1);
-	pthread_t threads[NR_RACERS];
-	struct twheel_event event;
-	int error;
-
-	memset(&tally, 0, sizeof(tally));
-	tally.adding = true;
-	race.op[0].id = add_specs(race.files[0], TWHEEL_COND_ANY, 0, &spec, 1);
-	ASSERT_NE(0, race.op[0].id);
-	ASSERT_TRUE(start_race(watch_against_unwatch, threads));
-	end_race(threads);
-	EXPECT_EQ(0, tally.failed);
-	error = op_unwatch(race.files[0], race.op[0].id, 2);
-	EXPECT_TRUE(error == 0 || error == ESRCH);
-	EXPECT_EQ(1, query(race.files[0]).watches);
-	EXPECT_EQ(1, key_signal(race.files[0], 1, 0));
-	EXPECT_TRUE(next_event(race.files[0], &event));
 }
 
 TEST_HARNESS_MAIN
