@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Notification of events: edge-triggered and exclusive wakeups of epoll, and select(). There are no
- * signals.
- */
+/* Notification of events: edge-triggered and exclusive wakeups of epoll. There are no signals. */
 #include <sys/epoll.h>
-#include <sys/select.h>
 #include <sys/syscall.h>
 #include "named.h"
 
@@ -70,24 +66,6 @@ TEST_F(epoll, edge_for_each_period_after_a_read)
 		EXPECT_EQ(EAGAIN, errno);
 	}
 	close(epfd);
-}
-
-TEST_F(epoll, select_reports_readable)
-{
-	struct timeval none = { 0 }, budget = { .tv_sec = BUDGET_MS / 1000 };
-	fd_set in, out, exceptional;
-
-	FD_ZERO(&in);
-	FD_SET(self->fd, &in);
-	out = in;
-	exceptional = in;
-	EXPECT_EQ(0, select(self->fd + 1, &in, &out, &exceptional, &none));
-	ASSERT_NE(0, add_deadline(self->fd, 20 * MSEC, 0, 0));
-	FD_SET(self->fd, &in);
-	FD_SET(self->fd, &exceptional);
-	EXPECT_EQ(1, select(self->fd + 1, &in, NULL, &exceptional, &budget));
-	EXPECT_TRUE(FD_ISSET(self->fd, &in));
-	EXPECT_FALSE(FD_ISSET(self->fd, &exceptional));
 }
 
 #define POLLERS	100

@@ -66,21 +66,6 @@ TEST_F(share, descriptor_is_passed_over_a_socket)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 6);
 }
 
-TEST_F(share, purgatory_survives_inside_a_socket)
-{
-	__u64 id = add_deadline(self->fd, 20 * MSEC, 0, 0);
-	int pair[2];
-
-	if (!make_pair(pair))
-		SKIP(return, "no sockets: %s", strerror(errno));
-	ASSERT_EQ(0, send_fd(pair[0], self->fd));
-	close(self->fd);
-	usleep(40000);	/* it expires while no process has the descriptor */
-	self->fd = receive_fd(pair[1]);
-	ASSERT_LE(0, self->fd);
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
-}
-
 TEST_F(share, purgatory_ends_inside_a_socket)
 {
 	int pair[2];
@@ -109,22 +94,6 @@ TEST_F(share, close_while_another_thread_reads)
 	pthread_join(thread, NULL);
 	EXPECT_EQ(1, w.result);
 	EXPECT_EQ(8, w.event.cookie);
-}
-
-TEST_F(share, close_while_another_thread_polls)
-{
-	struct waiter w = { .fd = self->fd };
-	pthread_t thread;
-
-	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_poll, &w));
-	ASSERT_TRUE(waits_in(&w, SYS_poll));
-	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 0));
-	close(self->fd);
-	self->fd = -1;
-	pthread_join(thread, NULL);
-	EXPECT_EQ(1, w.result);
-	/* Woken by the event, poll looks up the descriptor again. */
-	EXPECT_TRUE(w.revents == POLLNVAL || w.revents == POLLIN);
 }
 
 TEST_F(share, close_while_epoll_watches)
