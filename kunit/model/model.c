@@ -31,11 +31,9 @@ void model_differs(struct model *model, const char *format, ...)
 	va_end(args);
 }
 
-void model_start(struct model *model, const struct model_sequence *sequence,
-		 u64 tick_ns, enum model_bug bug)
+void model_start(struct model *model, const struct model_sequence *sequence, u64 tick_ns)
 {
 	memset(model, 0, sizeof(*model));
-	model->bug = bug;
 	model->system = sequence->system;
 	model->ordered = !sequence->system && sequence->config.shards <= 1;
 	model->tick_ns = tick_ns;
@@ -150,7 +148,7 @@ static long call_move(struct model *model, struct model_timer *timer, enum twhee
 	u64 passes = timer->passes;
 	bool surely = true, not = false;
 
-	if (mode == TWHEEL_REARM_IF_EARLIER && model->bug != MODEL_BUG_IF_EARLIER) {
+	if (mode == TWHEEL_REARM_IF_EARLIER) {
 		surely = last < timer->due;
 		not = due > old_last;
 		if (!surely) {
@@ -262,7 +260,7 @@ static long call_stop(struct model *model, const struct model_answer *answer)
 
 	call_flush(model);
 	for (t = 0; t < MODEL_TIMERS; t++) {
-		if (!model->timer[t].pending || model->bug == MODEL_BUG_STOP)
+		if (!model->timer[t].pending)
 			continue;
 		model->timer[t].pending = false;
 		model->stats.cancelled++;
@@ -360,14 +358,12 @@ void model_call(struct model *model, const struct model_op *op,
 void model_finish(struct model *model, const struct model_op *op,
 		  const struct model_answer *answer)
 {
-	bool bug = model->bug == MODEL_BUG_CANCEL_SYNC;
-
 	if (model->sync >= 0)
 		model_recheck_sync(model);
 	if (model->sync >= 0 || model->awaited)
 		model_differs(model, "call returned while a function was running");
 	if (op->type == MODEL_CANCEL_SYNC || op->type == MODEL_SHUTDOWN_SYNC)
-		check_ret(model, answer, model->won && !bug ? 0 : -EALREADY);
+		check_ret(model, answer, model->won ? 0 : -EALREADY);
 	model->sync = -1;
 	model->awaited = 0;
 }

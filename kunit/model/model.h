@@ -111,15 +111,6 @@ struct model_sequence {
 	char			diff[MODEL_DIFF];
 };
 
-/* Deliberate bugs of the model, to check that differences are found. */
-enum model_bug {
-	MODEL_NO_BUG,
-	MODEL_BUG_CANCEL_SYNC,	/* cancel_sync of a pending timer fails */
-	MODEL_BUG_IF_EARLIER,	/* TWHEEL_REARM_IF_EARLIER moves any timer */
-	MODEL_BUG_STOP,		/* stop returns no timers */
-	MODEL_BUGS
-};
-
 /* The same moment by CLOCK_MONOTONIC and by the clock of the wheel. */
 struct model_time {
 	u64	mono;
@@ -234,7 +225,6 @@ struct model_timer {
 /**
  * struct model - expected state of the wheel
  * @timer: its timers
- * @bug: deliberate bug of the model
  * @system: the wheel is one of the system's
  * @ordered: timers of earlier ticks must fire first
  * @stopped: the wheel was stopped
@@ -255,7 +245,6 @@ struct model_timer {
  */
 struct model {
 	struct model_timer	timer[MODEL_TIMERS];
-	enum model_bug		bug;
 	bool			system;
 	bool			ordered;
 	bool			stopped;
@@ -278,8 +267,7 @@ struct model {
 /* Virtual time that events in progress take to finish. */
 #define MODEL_NEAR_NS	20000
 
-void model_start(struct model *model, const struct model_sequence *sequence,
-		 u64 tick_ns, enum model_bug bug);
+void model_start(struct model *model, const struct model_sequence *sequence, u64 tick_ns);
 bool model_allows(const struct model *model, const struct model_op *op);
 void model_call(struct model *model, const struct model_op *op,
 		const struct model_answer *answer);
@@ -368,7 +356,7 @@ void model_end_all(struct model_run *run);
  * index of the differing step, and stores the difference in the sequence. The end of the
  * wheel counts as one more step.
  */
-int model_run(struct model_run *run, struct model_sequence *sequence, enum model_bug bug);
+int model_run(struct model_run *run, struct model_sequence *sequence);
 
 void model_generate(struct model_sequence *sequence, struct rnd_state *random, bool system,
 		    enum twheel_clock clock);

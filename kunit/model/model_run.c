@@ -229,7 +229,7 @@ static bool end_steps(struct model_run *run)
 	return ok && step(run, &sleep);
 }
 
-static bool run_start(struct model_run *run, enum model_bug bug)
+static bool run_start(struct model_run *run)
 {
 	const struct model_sequence *sequence = run->sequence;
 	struct model_op init = { .type = MODEL_INIT };
@@ -243,7 +243,7 @@ static bool run_start(struct model_run *run, enum model_bug bug)
 		run->wheel = twheel_system();
 	else
 		run->wheel = twheel_system_clock(sequence->config.clock);
-	model_start(&run->model, sequence, sequence->config.tick_ns ?: BIT_ULL(20), bug);
+	model_start(&run->model, sequence, sequence->config.tick_ns ?: BIT_ULL(20));
 	if (IS_ERR(run->wheel)) {
 		model_differs(&run->model, "cannot create wheel: error %ld", PTR_ERR(run->wheel));
 		return false;
@@ -254,12 +254,12 @@ static bool run_start(struct model_run *run, enum model_bug bug)
 	return true;
 }
 
-int model_run(struct model_run *run, struct model_sequence *sequence, enum model_bug bug)
+int model_run(struct model_run *run, struct model_sequence *sequence)
 {
 	unsigned int i = 0;
 
 	run->sequence = sequence;
-	if (!run_start(run, bug))
+	if (!run_start(run))
 		return 0;
 	while (i < sequence->nr && step(run, &sequence->op[i]))
 		i++;

@@ -39,8 +39,7 @@ static void model_exit(struct kunit *test)
 }
 
 /* Run sequences until one fails, and cut it after the step that differs. */
-static bool find_failure(struct rnd_state *random, bool system, enum twheel_clock clock,
-			 enum model_bug bug)
+static bool find_failure(struct rnd_state *random, bool system, enum twheel_clock clock)
 {
 	u64 begin = ktime_get_ns();
 	unsigned int i;
@@ -48,7 +47,7 @@ static bool find_failure(struct rnd_state *random, bool system, enum twheel_cloc
 
 	for (i = 0; i < SEQUENCES && ktime_get_ns() < begin + SEARCH_NS; i++) {
 		model_generate(&sequence, random, system, clock);
-		step = model_run(run, &sequence, bug);
+		step = model_run(run, &sequence);
 		if (step < 0)
 			continue;
 		sequence.nr = min_t(unsigned int, sequence.nr, step + 1);
@@ -85,48 +84,15 @@ static void random_calls_match_model(struct kunit *test)
 	struct rnd_state random;
 
 	random_start(test, &random);
-	if (!find_failure(&random, kind->system, kind->clock, MODEL_NO_BUG))
+	if (!find_failure(&random, kind->system, kind->clock))
 		return;
 	kunit_info(test, "fails with the seed above after these steps:\n");
 	model_print(test, &sequence);
 	KUNIT_FAIL(test, "%s", sequence.diff);
 }
 
-struct bug {
-	const char	*name;
-	enum model_bug	bug;
-	bool		system;
-};
-
-static const struct bug bugs[] = {
-	{ "cancel_sync always fails", MODEL_BUG_CANCEL_SYNC, true },
-	{ "if earlier moves any timer", MODEL_BUG_IF_EARLIER, true },
-	{ "stop returns no timers", MODEL_BUG_STOP, false },
-};
-
-static void bug_desc(const struct bug *bug, char *desc)
-{
-	strscpy(desc, bug->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(bug, bugs, bug_desc);
-
-/* A bug in the model looks like a bug in the module. */
-static void model_bug_is_found(struct kunit *test)
-{
-	const struct bug *bug = test->param_value;
-	struct rnd_state random;
-
-	random_start(test, &random);
-	KUNIT_ASSERT_TRUE(test, find_failure(&random, bug->system, TWHEEL_CLOCK_MONOTONIC,
-					     bug->bug));
-	KUNIT_EXPECT_STRNEQ(test, sequence.diff, "");
-	KUNIT_EXPECT_LT(test, model_run(run, &sequence, MODEL_NO_BUG), 0);
-}
-
 static struct kunit_case model_cases[] = {
 	KUNIT_CASE_PARAM(random_calls_match_model, kind_gen_params),
-	KUNIT_CASE_PARAM(model_bug_is_found, bug_gen_params),
 	{}
 };
 
