@@ -9,9 +9,7 @@
 #ifndef _KUNIT_VTIME_H
 #define _KUNIT_VTIME_H
 
-#include <linux/delay.h>
 #include <linux/hrtimer.h>
-#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -36,29 +34,6 @@ static inline void vtime_sleep_until(u64 when)
 static inline void vtime_sleep(u64 ns)
 {
 	vtime_sleep_until(ktime_get_ns() + ns);
-}
-
-/* Keep the CPU busy. UML delivers interrupts after each delay. */
-static inline void vtime_busy(u64 ns)
-{
-	u64 until = ktime_get_ns() + ns;
-
-	while (ktime_get_ns() < until)
-		ndelay(10 * NSEC_PER_USEC);
-}
-
-/* Sleep for a while. Deferrable timers, which wait while the CPU is idle, expire meanwhile. */
-static inline void vtime_sleep_and_tick(unsigned int seconds)
-{
-	unsigned int i;
-
-	while (seconds--) {
-		vtime_sleep(NSEC_PER_SEC);
-		for (i = 0; i < 2 * MSEC_PER_SEC / HZ; i++) {
-			mdelay(1);
-			cond_resched();
-		}
-	}
 }
 
 /*
