@@ -6,12 +6,10 @@
 #define BROKER_UNIT_KIT_H
 
 #include <endian.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <tap.h>
 #include <unistd.h>
 
@@ -22,11 +20,6 @@
 #define WRITER { .writes = true }
 
 #define CASE(name) { #name, name }
-
-static inline bool text_is(struct text text, const char *string)
-{
-	return text_equals(text, text_of(string));
-}
 
 static inline void put_i8(struct wire *wire, int8_t value)
 {
@@ -63,11 +56,6 @@ static inline int16_t get_i16(struct wire *wire)
 static inline int32_t get_i32(struct wire *wire)
 {
 	return wire_number(wire, 0, 4);
-}
-
-static inline int64_t get_i64(struct wire *wire)
-{
-	return wire_number(wire, 0, 8);
 }
 
 static inline struct text get_text(struct wire *wire)
@@ -184,22 +172,6 @@ static inline void kit_start(void)
 		timer = waiting_open(false);
 	partitions_create();
 	groups_create();
-}
-
-/* Does a function end its process with the status 1? */
-static inline bool kit_exits(void (*function)(void))
-{
-	pid_t pid;
-	int how;
-
-	/* exit() writes the buffers once more. */
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		function();
-		_exit(0);
-	}
-	return waitpid(pid, &how, 0) == pid && WIFEXITED(how) && WEXITSTATUS(how) == 1;
 }
 
 static inline int kit_run(const struct tap_case *cases)
