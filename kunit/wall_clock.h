@@ -5,7 +5,6 @@
 
 #include <kunit/test.h>
 #include <linux/irqflags.h>
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 

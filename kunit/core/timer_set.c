@@ -3,7 +3,6 @@
  * A wheel with many timers, for the suites that test exact expiry. See timer_set.h.
  */
 #include <linux/err.h>
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/mm.h>

@@ -6,7 +6,6 @@
  * timer with slack may fire at any tick that the slack allows. The first query of its
  * remaining time determines the tick.
  */
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>

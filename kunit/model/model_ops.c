@@ -5,7 +5,6 @@
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>

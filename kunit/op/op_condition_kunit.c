@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for conditions: checks of arguments, the largest sum, and the value of a predicate.
+ * KUnit tests for conditions: checks of arguments, and the value of a predicate.
  *
  * kunit/model/op_model.h tests the conditions themselves: counting of signals and amounts, keys
  * that are added and removed, and limits.
  */
-#include <linux/limits.h>
-
 #include "op_probe.h"
 
 /* Add an operation that watches a key, with a predicate. */
@@ -17,33 +15,6 @@ static struct probe *add_predicate(struct kunit *test, u64 key)
 	KUNIT_ASSERT_EQ(test, probe_add_predicate(probe, TWHEEL_NEVER,
 						  probe_keys_new(test, key, 1)), 0);
 	return probe;
-}
-
-/* Add an operation that completes when the amounts under its keys add up to @threshold. */
-static struct probe *add_sum(struct kunit *test, u64 threshold, u64 first, u32 nr)
-{
-	struct probe *probe = probe_new(test);
-
-	KUNIT_ASSERT_EQ(test, probe_add_sum(probe, TWHEEL_NEVER, threshold,
-					    probe_keys_new(test, first, nr)), 0);
-	return probe;
-}
-
-static void sum_saturates(struct kunit *test)
-{
-	struct probe *exact = add_sum(test, U64_MAX, 20, 1);
-	struct probe *over = add_sum(test, U64_MAX, 21, 2);
-	struct probe *small = add_sum(test, 3, 23, 1);
-
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, U64_MAX - 1, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 0), 1);
-	KUNIT_EXPECT_EQ(test, exact->ended, 1);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(21, U64_MAX - 1, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(22, U64_MAX - 1, 0), 1);
-	KUNIT_EXPECT_EQ(test, over->ended, 1);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(23, 2, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(23, U64_MAX, 0), 1);
-	KUNIT_EXPECT_EQ(test, small->ended, 1);
 }
 
 /*
@@ -143,7 +114,6 @@ static void end_rejects_unknown_reasons(struct kunit *test)
 }
 
 static struct kunit_case condition_cases[] = {
-	KUNIT_CASE(sum_saturates),
 	KUNIT_CASE(conditions_are_checked),
 	KUNIT_CASE(predicate_condition_without_try_complete_fails),
 	KUNIT_CASE(value_is_set_by_last_evaluation),

@@ -170,16 +170,11 @@ int probe_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr)
 	return twheel_op_watch(&probe->op, keys->spec, watches, nr);
 }
 
-u32 probe_signal_amount(u64 number, u64 amount, u64 value)
+u32 probe_signal(u64 number, u64 value)
 {
 	const struct twheel_key key = { .v = { 0, number } };
 
-	return twheel_signal(probe_purgatory, &key, amount, value);
-}
-
-u32 probe_signal(u64 number, u64 value)
-{
-	return probe_signal_amount(number, 1, value);
+	return twheel_signal(probe_purgatory, &key, 1, value);
 }
 
 u32 probe_check(u64 number, u32 limit)

@@ -79,7 +79,6 @@ struct probe *probe_pending(struct kunit *test, enum twheel_condition condition,
 int probe_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr);
 
 u32 probe_signal(u64 number, u64 value);
-u32 probe_signal_amount(u64 number, u64 amount, u64 value);
 u32 probe_check(u64 number, u32 limit);
 
 /* Run @call on a probe in another thread. probe_join() returns its return value. */
