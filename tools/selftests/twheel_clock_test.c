@@ -110,19 +110,6 @@ TEST_F(wall_clock, event_times_are_of_the_clock_of_the_operation)
 	}
 }
 
-TEST_F(wall_clock, clock_set_past_the_deadline_expires)
-{
-	__u64 id = add_wall(self->fd, HOUR, 0, 0);
-	struct twheel_event event;
-
-	ASSERT_NE(0, id);
-	ASSERT_TRUE(turn_wall_clock(2 * HOUR));
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
-	EXPECT_LE(event.deadline + HOUR / 2, event.time);
-}
-
 TEST_F(wall_clock, clock_set_back_delays_the_expiry)
 {
 	__u64 wall = add_wall(self->fd, 2 * SEC, 0, 1), control;
@@ -160,17 +147,6 @@ TEST_F(wall_clock, operation_is_cancelled_when_the_clock_is_set)
 	EXPECT_EQ(1, query(self->fd).cancelled);
 	EXPECT_EQ(0, op_cancel(self->fd, stays));
 	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(0, event.error);
-}
-
-TEST_F(wall_clock, operation_expires_without_clock_set)
-{
-	__u64 id = add_wall(self->fd, 20 * MSEC, TWHEEL_ADD_CANCEL_ON_SET, 0);
-	struct twheel_event event;
-
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 	EXPECT_EQ(0, event.error);
 }
 

@@ -32,13 +32,6 @@ FIXTURE_TEARDOWN(removal)
 	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
-TEST_F(removal, unknown_name_is_not_found)
-{
-	EXPECT_EQ(ENOENT, remove_named("another"));
-	EXPECT_EQ(-1, remove_by_force("another"));
-	EXPECT_EQ(ENOENT, errno);
-}
-
 TEST_F(removal, node_and_name_are_removed)
 {
 	close_it(&self->fd);
