@@ -259,12 +259,12 @@ static void count_cancelled(struct twheel_timer *timer)
 		nr_cancelled++;
 }
 
-/* Many timers are cancelled, while another one is due. */
+/* Many timers are cancelled, while another one is due; then again while the reaper sleeps. */
 static void cancelled_timers_do_not_delay_others(struct kunit *test)
 {
 	static struct timer_probe busy;
+	u64 deadline, wakeups;
 	unsigned int i;
-	u64 deadline;
 
 	nr_cancelled = 0;
 	nr_before_plain = U32_MAX;
@@ -281,6 +281,14 @@ static void cancelled_timers_do_not_delay_others(struct kunit *test)
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, nr_cancelled, ARRAY_SIZE(on_set_timers));
 	KUNIT_EXPECT_LE(test, nr_before_plain, 32);
+
+	wakeups = stats_of(timer_wheel).wakeups;
+	for (i = 0; i < ARRAY_SIZE(on_set_timers); i++)
+		KUNIT_EXPECT_EQ(test, twheel_timer_add(&on_set_timers[i].timer, TWHEEL_NEVER), 0);
+	clock_move(test, NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, nr_cancelled, 2 * ARRAY_SIZE(on_set_timers));
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups + 1);
 }
 
 /* Many timers are pending, some of them cancel-on-set timers. */
