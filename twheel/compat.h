@@ -101,13 +101,7 @@ static inline void twheel_vm_flags_mod(struct vm_area_struct *vma, unsigned long
 #define TWHEEL_HAS_URING
 #endif
 
-/*
- * Functions for BPF programs: sets of them are marked as such since 6.8. Their pointers are not
- * NULL if a flag says so, and since 7.0 always.
- */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
-#define TWHEEL_HAS_BPF
-#endif
+/* Pointers in calls of BPF programs are not NULL if a flag says so, and since 7.0 always. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 #define TWHEEL_KF_TRUSTED_ARGS 0
 #else

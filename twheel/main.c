@@ -5,8 +5,9 @@
  *	core/	wheels, shards, reapers and timers; exports the timer API
  *	op/	operations, keys and purgatories; exports their API
  *	dev/	the character devices, a client of op/ like any other module
+ *	bpf/	functions for BPF programs; the module twheel_bpf
  *
- * The folders are layers: dev/ includes headers of op/ and core/, and op/ those of core/.
+ * The folders are layers, which include headers of those above them in this list only.
  */
 #include <linux/init.h>
 #include <linux/module.h>

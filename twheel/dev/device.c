@@ -32,7 +32,6 @@
  *	named.c		named purgatories and their attributes
  *	ioctl.c		the ioctl table, argument structures, batches
  *	uring.c		commands of io_uring
- *	bpf.c		functions for BPF programs
  *	device.c	the nodes
  *
  * References
@@ -71,7 +70,6 @@
 #include <linux/seq_file.h>
 
 #include "../compat.h"
-#include "bpf.h"
 #include "cells.h"
 #include "device.h"
 #include "file_op.h"
@@ -174,10 +172,6 @@ int __init twheel_device_init(void)
 	err = twheel_named_init();
 	if (err)
 		goto leaves_exit;
-	/* The kernel forgets the functions with the module. */
-	err = twheel_bpf_init();
-	if (err)
-		goto named_exit;
 	err = misc_register(&private_misc);
 	if (err)
 		goto named_exit;

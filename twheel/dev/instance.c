@@ -10,6 +10,7 @@
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
@@ -17,7 +18,6 @@
 #include <linux/spinlock.h>
 
 #include "../op/purgatory.h"
-#include "signal_queue.h"
 #include "instance.h"
 
 static_assert(2 * TWHEEL_PENDING_MAX <= TWHEEL_LEAVES_MAX << TWHEEL_LEAF_BITS);
@@ -64,7 +64,15 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 /* Destroy the purgatory of an instance without files and operations. May sleep. */
 void twheel_instance_exit(struct twheel_instance *instance)
 {
-	twheel_signal_queue_destroy(instance->signals);
+	struct twheel_attached *attached = instance->attached;
+	struct module *owner;
+
+	if (attached) {
+		owner = attached->owner;
+		attached->end(attached);
+		/* Not in @end, whose code may be gone before it returns. */
+		module_put(owner);
+	}
 	twheel_purgatory_destroy(instance->purgatory);
 	WARN_ON_ONCE(!twheel_array_empty(&instance->queues));
 	twheel_ids_exit(&instance->ids);

@@ -16,10 +16,20 @@
 #include "ids.h"
 #include "user.h"
 
-struct twheel_signal_queue;
+struct module;
 
 /* Upper bound of every limit on pending operations. */
 #define TWHEEL_PENDING_MAX	BIT(24)
+
+/**
+ * struct twheel_attached - an object that another module has attached to an instance
+ * @owner: the module; the instance has a reference, and drops it after @end
+ * @end: called before the purgatory is destroyed; may sleep
+ */
+struct twheel_attached {
+	struct module		*owner;
+	void			(*end)(struct twheel_attached *attached);
+};
 
 /**
  * struct twheel_instance - a purgatory and the ids of its operations
@@ -40,7 +50,7 @@ struct twheel_signal_queue;
  *	like @round and @counted
  * @round: the last round in which it was counted
  * @counted: its totals at that time
- * @signals: queue of the signals of BPF programs, or NULL; set once
+ * @attached: by the one module above this, or NULL; set once, by cmpxchg()
  * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
  *	iterator in progress with softirqs off, so their number must be bounded.
  */
@@ -61,7 +71,7 @@ struct twheel_instance {
 	struct list_head	private;
 	u64			round;
 	u64			counted[TWHEEL_TOTALS];
-	struct twheel_signal_queue *signals;
+	struct twheel_attached	*attached;
 	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */
 };
 

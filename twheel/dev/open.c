@@ -8,6 +8,7 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/err.h>
+#include <linux/export.h>
 #include <linux/fs.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
@@ -158,6 +159,27 @@ int twheel_release(struct inode *inode, struct file *file)
 	file_free(file->private_data);
 	return 0;
 }
+
+/*
+ * Get the instance of any file, for a module that attaches itself and signals the purgatory until its
+ * end. The checks are those of TWHEEL_IOC_SIGNAL, except that the right of a restricted file may end.
+ * Return: the instance, or ERR_PTR() of -ENOTTY, -EBADF, -ESHUTDOWN or -EPERM.
+ */
+struct twheel_instance *twheel_file_instance(struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+
+	if (file->f_op != twheel_file_fops)
+		return ERR_PTR(-ENOTTY);
+	if (!(file->f_mode & FMODE_WRITE))
+		return ERR_PTR(-EBADF);
+	if (READ_ONCE(tf->instance->removed))
+		return ERR_PTR(-ESHUTDOWN);
+	if (!twheel_file_may(tf, TWHEEL_RIGHT_OTHERS))
+		return ERR_PTR(-EPERM);
+	return tf->instance;
+}
+EXPORT_SYMBOL_GPL(twheel_file_instance);
 
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {

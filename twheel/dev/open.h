@@ -21,6 +21,7 @@ int twheel_open(struct twheel_instance *instance, struct inode *inode, struct fi
 struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_detached *detached,
 			      int flags);
 int twheel_release(struct inode *inode, struct file *file);
+struct twheel_instance *twheel_file_instance(struct file *file);
 ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *file, struct poll_table_struct *wait);
 void twheel_file_show(struct seq_file *m, struct file *file);

@@ -232,6 +232,7 @@ void twheel_op_complete_claimed(struct twheel_op *op, u64 value)
  */
 
 DEFINE_PER_CPU(unsigned int, twheel_nested);
+EXPORT_PER_CPU_SYMBOL_GPL(twheel_nested);
 
 /* Wake the callers of twheel_op_cancel_sync() after a change of the state. */
 static void op_wake(struct twheel_op *op)

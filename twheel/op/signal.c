@@ -469,3 +469,4 @@ bool twheel_key_is_watched(struct twheel_purgatory *purgatory, const struct twhe
 	twheel_key_unlock(&at);
 	return watched;
 }
+EXPORT_SYMBOL_GPL(twheel_key_is_watched);

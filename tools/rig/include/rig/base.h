@@ -103,6 +103,7 @@ struct debug_obj_descr;
 #define debug_object_deactivate(addr, descr)		((void)(addr))
 #define debug_object_assert_init(addr, descr)		((void)(addr))
 #define EXPORT_SYMBOL_GPL(symbol)
+#define EXPORT_PER_CPU_SYMBOL_GPL(symbol)
 
 #define SMP_CACHE_BYTES	64
 #define ____cacheline_aligned		__aligned(64)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: functions for BPF programs (kfuncs).
+ * twheel_bpf: functions for BPF programs (kfuncs), in a module above that of the devices, which does
+ * not depend on it.
  *
  * A program names a purgatory by its handle, a random number. The loader of the program gets it
  * from twheel_bpf_handle(), in a program that it runs itself, for a descriptor of the purgatory,
@@ -38,7 +39,17 @@
  * called with interrupts disabled, by netpoll or in a section of bpf_local_irq_save(), where the
  * lock must not be released; and on PREEMPT_RT without preemption, where it must not be taken:
  * then the answer is -EBUSY. The verifier refuses this function to the programs of the last row.
+ *
+ * Unloading
+ * =========
+ *
+ * The kernel cannot unregister functions, and forgets them with the BTF of the module. The verifier
+ * takes a reference to the module for a program that calls one of them, which is dropped when the
+ * program is freed, after a grace period; and none before the init has returned. A purgatory with a
+ * handle has a reference, too. So the module exits without programs and queues.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/bpf.h>
 #include <linux/btf.h>
 #include <linux/btf_ids.h>
@@ -49,49 +60,43 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
+#include <linux/printk.h>
 #include <linux/rcupdate.h>
+#include <linux/workqueue.h>
 
 #include "../compat.h"
+#include "../dev/open.h"
 #include "../op/purgatory.h"
-#include "signal_queue.h"
 #include "../op/stack.h"
 #include "bpf.h"
-#include "file.h"
-#include "open.h"
 
-#ifdef TWHEEL_HAS_BPF
+static struct workqueue_struct *wq;
 
-static s64 handle_of(struct twheel_instance *instance)
+static void attached_end(struct twheel_attached *attached)
 {
-	struct twheel_signal_queue *queue = READ_ONCE(instance->signals), *other;
-
-	if (!queue) {
-		queue = twheel_signal_queue_create(instance->purgatory, twheel_wq);
-		if (IS_ERR(queue))
-			return PTR_ERR(queue);
-		other = cmpxchg(&instance->signals, NULL, queue);
-		if (other) {
-			twheel_signal_queue_destroy(queue);
-			queue = other;
-		}
-	}
-	return twheel_signal_queue_handle(queue);
+	twheel_signal_queue_destroy(container_of(attached, struct twheel_signal_queue, attached));
 }
 
-/* The checks are those of TWHEEL_IOC_SIGNAL, except that the right of a restricted file may end. */
-static s64 handle_of_file(struct file *file)
+/* Called by a program, which has a reference to this module. */
+static s64 handle_of(struct twheel_instance *instance)
 {
-	struct twheel_file *tf = file->private_data;
+	struct twheel_attached *attached = READ_ONCE(instance->attached);
+	struct twheel_signal_queue *queue;
 
-	if (file->f_op != twheel_file_fops)
-		return -ENOTTY;
-	if (!(file->f_mode & FMODE_WRITE))
-		return -EBADF;
-	if (READ_ONCE(tf->instance->removed))
-		return -ESHUTDOWN;
-	if (!twheel_file_may(tf, TWHEEL_RIGHT_OTHERS))
-		return -EPERM;
-	return handle_of(tf->instance);
+	if (!attached) {
+		queue = twheel_signal_queue_create(instance->purgatory, wq);
+		if (IS_ERR(queue))
+			return PTR_ERR(queue);
+		queue->attached.owner = THIS_MODULE;
+		queue->attached.end = attached_end;
+		attached = cmpxchg(&instance->attached, NULL, &queue->attached);
+		if (!attached) {
+			__module_get(THIS_MODULE);
+			return queue->handle;
+		}
+		twheel_signal_queue_destroy(queue);
+	}
+	return container_of(attached, struct twheel_signal_queue, attached)->handle;
 }
 
 /* The lock of a bucket may be taken and released. */
@@ -121,12 +126,14 @@ __bpf_kfunc_start_defs();
  */
 __bpf_kfunc s64 twheel_bpf_handle(s32 fd)
 {
+	struct twheel_instance *instance;
 	struct file *file = fget(fd);
 	s64 handle;
 
 	if (!file)
 		return -EBADF;
-	handle = handle_of_file(file);
+	instance = twheel_file_instance(file);
+	handle = IS_ERR(instance) ? PTR_ERR(instance) : handle_of(instance);
 	fput(file);
 	return handle;
 }
@@ -192,7 +199,7 @@ __bpf_kfunc int twheel_bpf_watched(u64 handle, const struct twheel_key *key)
 	rcu_read_lock();
 	queue = twheel_signal_queue_find(handle);
 	if (queue)
-		ret = twheel_key_is_watched(twheel_signal_queue_purgatory(queue), key);
+		ret = twheel_key_is_watched(queue->purgatory, key);
 	rcu_read_unlock();
 	return ret;
 }
@@ -231,26 +238,37 @@ static const struct {
 	{ BPF_PROG_TYPE_KPROBE, &tracing_set },
 };
 
-int __init twheel_bpf_init(void)
+static int __init twheel_bpf_init(void)
 {
 	unsigned int i;
 	int err = 0;
 
-#ifdef MODULE
+#if defined(MODULE) && defined(CONFIG_DEBUG_INFO_BTF_MODULES)
 	/* Built without pahole, or with headers that lack the BTF of the kernel. */
-	if (!THIS_MODULE->btf_data_size)
-		return 0;
+	if (!THIS_MODULE->btf_data_size) {
+		pr_err("the module has no BTF\n");
+		return -EOPNOTSUPP;
+	}
 #endif
+	wq = alloc_workqueue("twheel_bpf", WQ_UNBOUND, 0);
+	if (!wq)
+		return -ENOMEM;
 	for (i = 0; !err && i < ARRAY_SIZE(program_sets); i++)
 		err = register_btf_kfunc_id_set(program_sets[i].type, program_sets[i].set);
+	if (err)
+		destroy_workqueue(wq);
 	return err;
 }
 
-#else
-
-int __init twheel_bpf_init(void)
+static void __exit twheel_bpf_exit(void)
 {
-	return 0;
+	destroy_workqueue(wq);
 }
 
-#endif /* TWHEEL_HAS_BPF */
+module_init(twheel_bpf_init);
+module_exit(twheel_bpf_exit);
+
+MODULE_DESCRIPTION("Functions of twheel for BPF programs");
+MODULE_AUTHOR("The twheel developers");
+MODULE_LICENSE("GPL");
+MODULE_VERSION(TWHEEL_VERSION);

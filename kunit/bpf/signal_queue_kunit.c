@@ -10,11 +10,8 @@
 #include <linux/rcupdate.h>
 #include <linux/workqueue.h>
 
-#include "../../twheel/dev/signal_queue.h"
+#include "../../twheel/bpf/bpf.h"
 #include "../op/op_probe.h"
-
-/* The constant size of a queue. */
-#define SLOTS	1024
 
 #define KEY	5
 
@@ -78,7 +75,7 @@ static unsigned int fill(void)
 {
 	unsigned int nr = 0;
 
-	while (nr <= SLOTS && !twheel_signal_queue_add(queue, &key, 1, nr))
+	while (nr <= TWHEEL_SIGNAL_SLOTS && !twheel_signal_queue_add(queue, &key, 1, nr))
 		nr++;
 	return nr;
 }
@@ -118,22 +115,22 @@ static void full_queue_refuses_and_loses_nothing(struct kunit *test)
 	unsigned int i;
 
 	/* Several turns of the ring; the last signal of the last one completes. */
-	KUNIT_ASSERT_EQ(test, probe_add_sum(probe, TWHEEL_NEVER, 3 * SLOTS,
+	KUNIT_ASSERT_EQ(test, probe_add_sum(probe, TWHEEL_NEVER, 3 * TWHEEL_SIGNAL_SLOTS,
 					    probe_keys_new(test, KEY, 1)), 0);
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, probe->ended, 0);
 		block();
-		KUNIT_EXPECT_EQ(test, fill(), SLOTS);
+		KUNIT_EXPECT_EQ(test, fill(), TWHEEL_SIGNAL_SLOTS);
 		KUNIT_EXPECT_EQ(test, twheel_signal_queue_add(queue, &key, 1, 0), -ENOBUFS);
 		unblock();
 	}
-	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, SLOTS - 1);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, TWHEEL_SIGNAL_SLOTS - 1);
 }
 
 static void destroyed_queue_is_not_found_and_drops_signals(struct kunit *test)
 {
 	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, KEY, 1);
-	u64 handle = twheel_signal_queue_handle(queue);
+	u64 handle = queue->handle;
 
 	KUNIT_EXPECT_GT(test, (s64)handle, 0);
 	rcu_read_lock();

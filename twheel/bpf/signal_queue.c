@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: a queue of signals, which any context may fill.
+ * Functions for BPF programs: a queue of signals, which any context may fill.
  *
  * A signal takes locks, which its caller may hold already if it has interrupted another one: a BPF
  * program that traces the kernel runs in NMIs, and in the middle of any function of this module.
@@ -26,66 +26,30 @@
  * RCU read-side section from the look-up until the signal was added, so that after a grace period
  * nobody adds to a queue that was removed from the table.
  */
-#include <linux/atomic.h>
 #include <linux/err.h>
 #include <linux/hashtable.h>
-#include <linux/irq_work.h>
 #include <linux/random.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <linux/workqueue.h>
 
 #include "../compat.h"
 #include "../core/twheel.h"
-#include "../op/purgatory.h"
-#include "signal_queue.h"
+#include "bpf.h"
 
-/* A power of two, since positions wrap around. */
-#define SLOTS	1024U
+#define SLOTS	TWHEEL_SIGNAL_SLOTS
 
 /* Number of signals that a work item takes out. */
 #define BATCH	32
-
-struct signal_slot {
-	u32			number;
-	struct twheel_key	key;
-	u64			amount;
-	u64			value;
-};
-
-/**
- * struct twheel_signal_queue - a queue of signals
- * @entry: in queues; written under queues_lock
- * @handle: its number; immutable
- * @purgatory: immutable; outlives the queue
- * @wq: workqueue of @work; immutable
- * @irq_work: queues @work
- * @work: signals the keys
- * @head: position of the next signal to take out; used by @work only
- * @tail: position of the next signal to add
- * @slot: the ring
- */
-struct twheel_signal_queue {
-	struct hlist_node	entry;
-	u64			handle;
-	struct twheel_purgatory	*purgatory;
-	struct workqueue_struct	*wq;
-	struct irq_work		irq_work;
-	struct work_struct	work;
-	u32			head;
-	atomic_t		tail ____cacheline_aligned_in_smp;
-	struct signal_slot	slot[SLOTS];
-};
 
 static DEFINE_HASHTABLE(queues, 8);
 static DEFINE_SPINLOCK(queues_lock);
 
 /* Take a signal out. Return: false if the next slot is not filled. */
-static bool queue_take(struct twheel_signal_queue *queue, struct signal_slot *signal)
+static bool queue_take(struct twheel_signal_queue *queue, struct twheel_signal_slot *signal)
 {
-	struct signal_slot *slot = &queue->slot[queue->head % SLOTS];
+	struct twheel_signal_slot *slot = &queue->slot[queue->head % SLOTS];
 
 	/* Pairs with the release in twheel_signal_queue_add(): sees the signal. */
 	if (smp_load_acquire(&slot->number) != queue->head + 1)
@@ -100,7 +64,7 @@ static bool queue_take(struct twheel_signal_queue *queue, struct signal_slot *si
 static void queue_work_fn(struct work_struct *work)
 {
 	struct twheel_signal_queue *queue = container_of(work, struct twheel_signal_queue, work);
-	struct signal_slot signal;
+	struct twheel_signal_slot signal;
 	unsigned int i;
 
 	for (i = 0; i < BATCH; i++) {
@@ -160,11 +124,9 @@ struct twheel_signal_queue *twheel_signal_queue_create(struct twheel_purgatory *
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_signal_queue_create);
 
-/* Drop the queued signals and free the queue, before its purgatory. NULL is ignored. May sleep. */
+/* Drop the queued signals and free the queue, before its purgatory. May sleep. */
 void twheel_signal_queue_destroy(struct twheel_signal_queue *queue)
 {
-	if (!queue)
-		return;
 	spin_lock(&queues_lock);
 	hash_del_rcu(&queue->entry);
 	spin_unlock(&queues_lock);
@@ -174,17 +136,6 @@ void twheel_signal_queue_destroy(struct twheel_signal_queue *queue)
 	kvfree(queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_signal_queue_destroy);
-
-s64 twheel_signal_queue_handle(const struct twheel_signal_queue *queue)
-{
-	return queue->handle;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_signal_queue_handle);
-
-struct twheel_purgatory *twheel_signal_queue_purgatory(const struct twheel_signal_queue *queue)
-{
-	return queue->purgatory;
-}
 
 /* Reserve the slot of the tail. Return: its position in @pos; false if the ring is full. */
 static bool slot_reserve(struct twheel_signal_queue *queue, u32 *pos)
@@ -214,7 +165,7 @@ static bool slot_reserve(struct twheel_signal_queue *queue, u32 *pos)
 int twheel_signal_queue_add(struct twheel_signal_queue *queue, const struct twheel_key *key,
 			    u64 amount, u64 value)
 {
-	struct signal_slot *slot;
+	struct twheel_signal_slot *slot;
 	u32 pos;
 
 	if (!slot_reserve(queue, &pos))
