@@ -235,14 +235,27 @@ static void keys_colliding_in_one_bucket_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_full), 0);
 }
 
+/*
+ * The walk comes to a bucket without a key at its first hash. There it finds the last key, which is
+ * less than all others.
+ */
 static void buckets_stay_short_while_all_operations_are_completed(struct kunit *test)
 {
 	struct twheel_keys *keys;
+	struct key_op *first;
+	u32 hash;
 
 	key_ops_alloc(test, BIT(16));
 	probe_limit(test, nr_key_ops, 0);
 	keys = &probe_purgatory->keys;
+	first = &key_ops[--nr_key_ops];
 	KUNIT_EXPECT_EQ(test, add_all(test), 0);
+	first->key = key_number(1);
+	do {
+		first->key.v[1]++;
+		hash = twheel_keys_hash(keys, &first->key);
+	} while (hash << (32 - keys->table->shift) || !(hash >> keys->table->shift));
+	KUNIT_EXPECT_EQ(test, key_op_add(first), 0);
 	KUNIT_EXPECT_GE(test, twheel_key_table_size(keys->table), nr_key_ops / 8);
 	look_after = 256;
 	complete_all_ops(test);
