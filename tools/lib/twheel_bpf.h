@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Functions of twheel for BPF programs, which need the module twheel_bpf, Linux 6.12 with BTF, and a
- * licence that is compatible with the GPL. Include it after bpf_helpers.h.
+ * Functions of twheel for BPF programs, which need the module twheel_bpf, Linux 6.12 with BTF, and
+ * a licence that is compatible with the GPL. Include it after bpf_helpers.h.
  */
 #ifndef TWHEEL_BPF_H
 #define TWHEEL_BPF_H

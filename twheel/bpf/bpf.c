@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheel_bpf: functions for BPF programs (kfuncs), in a module above that of the devices, which does
- * not depend on it.
+ * twheel_bpf: functions for BPF programs (kfuncs), in a module above the devices, which do not
+ * depend on it.
  *
  * A program names a purgatory by its handle, a random number. The loader of the program gets it
  * from twheel_bpf_handle(), in a program that it runs itself, for a descriptor of the purgatory,

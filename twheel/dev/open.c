@@ -161,8 +161,9 @@ int twheel_release(struct inode *inode, struct file *file)
 }
 
 /*
- * Get the instance of any file, for a module that attaches itself and signals the purgatory until its
- * end. The checks are those of TWHEEL_IOC_SIGNAL, except that the right of a restricted file may end.
+ * Get the instance of any file, for a module that attaches itself and signals the purgatory until
+ * its end. The checks are those of TWHEEL_IOC_SIGNAL, except that the right of a restricted file
+ * may end.
  * Return: the instance, or ERR_PTR() of -ENOTTY, -EBADF, -ESHUTDOWN or -EPERM.
  */
 struct twheel_instance *twheel_file_instance(struct file *file)
