@@ -8,8 +8,8 @@
  *
  * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
  * become another one. The memory does not become anything else during the look-up, and its id is
- * always valid, as are state, shard and reference count once it has had an id: SLAB_TYPESAFE_BY_RCU,
- * or freed after a grace period.
+ * always valid, as are state, shard and reference count once it has had an id:
+ * SLAB_TYPESAFE_BY_RCU, or freed after a grace period.
  *
  * A call that ends or re-arms an operation needs no reference. It disables interrupts, which is a
  * read-side critical section, and
@@ -19,11 +19,11 @@
  *	3. finds the operation pending, compares the id again, and then the shard
  *
  * The memory may begin another life, also of another instance with the same id, at any time until
- * 3. A life stores no shard first, then its id, and its shard with the shard locked, when it becomes
- * pending. So if the shard is the locked one in 3, no life has begun since, and what 3 has read
- * before, behind a barrier, is of one life. It stays pending while the shard is locked, the module
- * has a reference, and its leaf, file and instance are valid; a call that ends it inherits that
- * reference. Otherwise the operation of the id has ended. See Documentation/litmus/ids-lock.litmus.
+ * 3. A life clears the shard first, then sets its id, and its shard with the shard locked, when it
+ * becomes pending. So if the shard is the locked one in 3, no life has begun since, and what 3 has
+ * read before, behind a barrier, is of one life. It stays pending while the shard is locked, the
+ * module has a reference, and its leaf, file and instance are valid; a call that ends it inherits
+ * that reference. Otherwise the operation of the id has ended. ids-lock.litmus has the orders.
  *
  * The shard is valid because of 1: the wheel is freed a grace period after its last operation was
  * forgotten, and so has no id. The shard found after 1 is that of the operation with the id, or of
@@ -441,9 +441,9 @@ static bool call_may_use(const struct twheel_ioctl *call, const struct twheel_fi
 }
 
 /*
- * Lock the pending operation of a call, without a reference, see above; as twheel_op_lock_pending().
- * A restricted file can use its own operations only; for it, all other ids are unknown. Returns
- * the operation, or ERR_PTR(-ENOENT).
+ * Lock the pending operation of a call, without a reference, see above; as
+ * twheel_op_lock_pending(). A restricted file can use its own operations only; for it, all other
+ * ids are unknown. Returns the operation, or ERR_PTR(-ENOENT).
  */
 struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id)
 {

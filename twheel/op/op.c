@@ -398,7 +398,8 @@ static __always_inline int op_end_locked(struct twheel_shard *shard, struct twhe
 {
 	enum twheel_clock clock = shard->clock;
 
-	if (twheel_op_has_cell(op) && !twheel_op_claim_cell(op, reason == TWHEEL_REASON_CANCELLED)) {
+	if (twheel_op_has_cell(op) &&
+	    !twheel_op_claim_cell(op, reason == TWHEEL_REASON_CANCELLED)) {
 		twheel_op_unlock_irqs(shard);
 		return -EAGAIN;
 	}
