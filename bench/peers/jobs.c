@@ -409,9 +409,9 @@ static void measure_clock(void)
 {
 	uint64_t start = now_ns();
 
-	for (unsigned int i = 0; i < 1000000; i++)
+	for (unsigned int i = 0; i < 100000; i++)
 		now_ns();
-	report("clock", "ns", (now_ns() - start) / 1e6);
+	report("clock", "ns", (now_ns() - start) / 1e5);
 }
 
 /* In memory that counts as used from now on. */
@@ -464,9 +464,12 @@ int main(int argc, char **argv)
 	start = cpu_ns();
 	done = steps(operations);
 	report("cpu", "ns", (double)(cpu_ns() - start) / done);
-	measure_late();
-	report_late();
-	idle(seconds);
+	/* The cost of a few nanoseconds is all that those with the time given are for. */
+	if (!given) {
+		measure_late();
+		report_late();
+		idle(seconds);
+	}
 	if (peer_in_kernel)
 		measure_system_calls();
 	else
