@@ -225,8 +225,8 @@ static void expect_tickets(struct torture_purgatory *p)
 }
 
 /*
- * The wheels of a drained purgatory must be empty, too. A thread that has deferred a callback may arm
- * the timer of these after another thread has run it: wait for that.
+ * The wheels of a drained purgatory must be empty, too. A thread that has deferred a callback may
+ * arm the timer of these after another thread has run it: wait for that.
  */
 static void expect_wheel(struct torture_purgatory *p, struct twheel *wheel)
 {

@@ -88,7 +88,7 @@ static void file_add_leaf(struct twheel_file *file, struct twheel_leaf *leaf)
 	lockdep_assert_held(&file->own.lock);
 	if (!file->nr_leaves)
 		file->memcg = caller_memcg();
-	leaf->file = file;
+	WRITE_ONCE(leaf->file, file);
 	refcount_inc(&file->ref);
 	list_add_tail(&leaf->entry, &file->leaves);
 	WRITE_ONCE(file->nr_leaves, file->nr_leaves + 1);
