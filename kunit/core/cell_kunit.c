@@ -118,13 +118,17 @@ static void look_at_due_timer_queues_it_for_later(struct kunit *test)
 
 static void look_in_cascade_queues_timer_for_later(struct kunit *test)
 {
-	u64 deadline, moves;
+	u64 slot = TWHEEL_SLOTS_DEFAULT * tick_ns, now = ktime_get_ns();
+	u64 deadline, moves, delay = round_up(now + 2 * SECOND, slot) - slot / 8 - now;
 
-	cell_add(test, 2 * SECOND);
+	/* The deadline is near the end of its slot, the cascade at the beginning. */
+	cell_add(test, delay);
 	vtime_sleep(SECOND / 2);
 	moves = stats_of(wheel).cascaded;
 	deadline = cell_touch(20 * SECOND);
-	vtime_sleep(3 * SECOND);
+	vtime_sleep(delay - SECOND / 2 - slot / 4);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 1);
+	vtime_sleep(SECOND);
 	KUNIT_EXPECT_EQ(test, cell.nr_fired, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 1);
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascaded, moves + 1);
