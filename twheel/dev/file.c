@@ -7,28 +7,39 @@
  * until its last reference is dropped. The list of the leaves of a file is that of its operations.
  *
  * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
- * become another one. The memory does not become anything else during the look-up, and its id is
- * always valid, as are state, shard and reference count once it has had an id:
- * SLAB_TYPESAFE_BY_RCU, or freed after a grace period.
+ * become another one. The memory does not become anything else during the look-up, and id and
+ * reference count are always valid: SLAB_TYPESAFE_BY_RCU, or freed after a grace period. A slot
+ * that is free, or was never used, has an id that matches no look-up.
  *
  * A call that ends or re-arms an operation needs no reference. It disables interrupts, which is a
  * read-side critical section, and
  *
  *	1. compares the id
  *	2. locks the shard of the operation
- *	3. finds the operation pending, compares the id again, and then the shard
+ *	3. finds a pending timer, and compares the id again
+ *	4. compares the shard again
  *
- * The memory may begin another life, also of another instance with the same id, at any time until
- * 3. A life clears the shard first, then sets its id, and its shard with the shard locked, when it
- * becomes pending. So if the shard is the locked one in 3, no life has begun since, and what 3 has
- * read before, behind a barrier, is of one life. It stays pending while the shard is locked, the
- * module has a reference, and its leaf, file and instance are valid; a call that ends it inherits
- * that reference. Otherwise the operation of the id has ended. ids-lock.litmus has the orders.
- *
- * The shard is valid because of 1: the wheel is freed a grace period after its last operation was
+ * The shard is valid because of 1: a wheel is freed a grace period after its last operation was
  * forgotten, and so has no id. The shard found after 1 is that of the operation with the id, or of
  * a later one in the same memory, or NULL: no grace period that has ended began after either was
  * added.
+ *
+ * The operation may end before 2, and then the lock protects its memory no longer, which may become
+ * an operation of another shard, with the same id in another instance. But each life begins with a
+ * shard of NULL, and gets another one with that shard locked:
+ *
+ *	twheel_call_lock_op()			new life of the operation
+ *	---------------------			-------------------------
+ *	lock a shard				shard = NULL
+ *	is it pending? compare the id		smp_wmb()
+ *	smp_rmb()				id = new id
+ *	compare the shard			lock another one
+ *						shard = this one, pending
+ *
+ * If 3 sees anything of a life on another shard, 4 does not see the locked one. So pending timer,
+ * id and shard are of one life, which stays pending while the shard is locked. Then the module has
+ * a reference, so its leaf, file and instance are valid; a call that ends it inherits that
+ * reference.
  *
  * Other calls take a reference, and then compare the id:
  *
@@ -249,7 +260,7 @@ static __always_inline struct twheel_file_op *leaf_take(struct twheel_file *file
 	if (!leaf->free && leaf->class != TWHEEL_LEAF_SINGLE)
 		list_del(&leaf->partial);
 	file_op = twheel_leaf_object(leaf, slot);
-	file_op->leaf = leaf;
+	WRITE_ONCE(file_op->leaf, leaf);
 	file_op->flags = slot << TWHEEL_FILE_OP_SLOT_SHIFT;
 	return file_op;
 }
@@ -431,19 +442,26 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 	return NULL;
 }
 
-/* Whether an operation is one of those that a call may use, by the file that it was added to. */
-static bool call_may_use(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
+/* Whether an operation was added through the file of a call. In a look-up, a hint. */
+static bool call_owns(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
 {
-	const struct twheel_file *file = call->file, *other = twheel_file_op_file(file_op);
-
-	return other == file || (other->instance == file->instance &&
-				 twheel_file_may(file, TWHEEL_RIGHT_OTHERS));
+	return READ_ONCE(READ_ONCE(file_op->leaf)->file) == call->file;
 }
 
 /*
- * Lock the pending operation of a call, without a reference, see above; as
- * twheel_op_lock_pending(). A restricted file can use its own operations only; for it, all other
- * ids are unknown. Returns the operation, or ERR_PTR(-ENOENT).
+ * Whether a call may use an operation. A restricted file can use its own operations only; for it,
+ * all other ids are unknown.
+ */
+static bool call_may_use(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
+{
+	return call_owns(call, file_op) ||
+	       (twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS) &&
+		twheel_file_op_file(file_op)->instance == call->file->instance);
+}
+
+/*
+ * Lock the pending operation of a call, without a reference, see above, and disable interrupts. A
+ * restricted file does not lock the shards of others. Returns the operation, or ERR_PTR(-ENOENT).
  */
 struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id)
 {
@@ -452,15 +470,13 @@ struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id)
 
 	twheel_irqs_disable();
 	file_op = twheel_ids_find(&call->file->instance->ids, id);
-	/* A restricted file must not take the locks of others. */
 	if (likely(file_op && file_op_id(file_op) == id &&
-		   (twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS) ||
-		    twheel_file_op_file(file_op) == call->file)))
+		   (twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS) || call_owns(call, file_op))))
 		shard = twheel_op_lock(&file_op->op);
 	if (likely(shard)) {
 		if (likely(twheel_timer_pending(&file_op->op.timer) &&
 			   READ_ONCE(file_op->id) == id)) {
-			/* Pairs with the smp_wmb() of file_op_init(). */
+			/* Pairs with the smp_wmb() in file_op_init(). */
 			smp_rmb();
 			if (likely(twheel_timer_shard(&file_op->op.timer) == shard &&
 				   call_may_use(call, file_op)))
