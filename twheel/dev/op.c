@@ -28,7 +28,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
 			 const struct twheel_add_args *args, u64 id)
 {
 	WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
-	/* Who sees anything of this life, does not see the shard of an earlier one. */
+	/* Before the barrier: a look-up that finds the new id does not find the old shard. */
 	WRITE_ONCE(file_op->op.timer.shard_flags, 0);
 	/* They have the slot, and are read as soon as there is a reference. */
 	file_op->flags |= args->flags | (args->period ? TWHEEL_FILE_OP_PERIODIC : 0);

@@ -107,7 +107,7 @@ static bool iter_visit(const struct twheel_op_iter *iter, const struct twheel_wa
 	if (!op)
 		return false;
 	shard = twheel_op_lock(op);
-	/* Its add links other keys. */
+	/* Not pending yet: its add links further keys. */
 	if (!shard)
 		return false;
 	visit = twheel_timer_pending(&op->timer) && (iter->all || op->watches == watch);

@@ -148,7 +148,7 @@ static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *
 	this_cpu_inc(pools->added);
 	this_cpu_add(pools->watches, (u32)op->nr_watches);
 	spin_lock(&shard->lock);
-	/* With the lock: who holds it, and finds the shard here, has found a pending operation. */
+	/* Under the lock, so that look-ups rely on it while they hold the lock: see dev/file.c. */
 	WRITE_ONCE(op->timer.shard_flags, (unsigned long)shard | op->timer.shard_flags);
 	WRITE_ONCE(op->state, state | OP_PENDING);
 	trace_twheel_op_add(op, shard->clock);

@@ -128,7 +128,7 @@ static __always_inline enum signal_visit signal_visit(const struct signal_args *
 	struct twheel_op *op = watch->op;
 	struct twheel_shard *shard = twheel_op_lock(op);
 
-	/* It is linked, so it is not done, but its add may link other keys. */
+	/* It is linked, so it is not done; or not pending yet, while its add links further keys. */
 	if (unlikely(!shard))
 		return VISIT_DONE;
 	if (likely(twheel_timer_pending(&op->timer)) && signal_may_end(op, args->kind)) {
