@@ -50,6 +50,17 @@ need()
 		die "$1 is missing; run: scripts/install-packages $2"
 }
 
+# copy_source FOLDER: copy the files of the last commit, or those of an archive of make dist.
+copy_source()
+{
+	mkdir -p "$1"
+	if [ -e "$top/.git" ]; then
+		git -C "$top" archive HEAD
+	else
+		tar -C "$top" --exclude=./build -c .
+	fi | tar -x -C "$1"
+}
+
 # quietly LOG COMMAND...: redirect its output to LOG, and show the end of it on failure.
 quietly()
 {
