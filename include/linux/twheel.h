@@ -566,7 +566,7 @@ struct twheel_op {
 			struct twheel_watch	*watches;
 			u64			missing;
 		};
-		struct list_head		listed;		/* pending, without watches */
+		struct hlist_node		listed;		/* pending, without watches */
 		struct twheel_outcome		outcome;	/* ended, without watches */
 	};
 	u64				deadline;
@@ -753,7 +753,6 @@ struct twheel_op_iter {
 	/* The list of a pool, while it is visited */
 	struct list_head		entry;
 	struct twheel_op		*next;
-	struct twheel_op		*last;
 	unsigned int			pool;
 	/* The table of keys */
 	u32				hash;

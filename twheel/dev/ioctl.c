@@ -83,6 +83,8 @@ struct call_info {
 static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
 
 static const struct call_info calls[] = {
+	/* Of numbers past the end; none of them is that of an add. */
+	[0] = { .cmd = TWHEEL_IOC_ADD },
 	CALL(ADD, add, id, WRITES | IN_BATCH | IN_RING, 0, OUTPUT(add, id)),
 	CALL(CANCEL, cancel, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_END),
 	CALL(COMPLETE, complete, flags, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_END),
@@ -116,14 +118,15 @@ static const struct call_info calls[] = {
 
 static_assert((__force u32)FMODE_READ == READS && (__force u32)FMODE_WRITE == WRITES);
 
+/* The row of a number. Without such a call, the row has another number. */
 static const struct call_info *call_find(unsigned int nr)
 {
-	const struct call_info *info;
+	return &calls[nr < ARRAY_SIZE(calls) ? array_index_nospec(nr, ARRAY_SIZE(calls)) : 0];
+}
 
-	if (nr >= ARRAY_SIZE(calls))
-		return NULL;
-	info = &calls[array_index_nospec(nr, ARRAY_SIZE(calls))];
-	return info->call ? info : NULL;
+static bool call_is(const struct call_info *info, unsigned int cmd)
+{
+	return !((cmd ^ info->cmd) & ~IOCSIZE_MASK);
 }
 
 /*
@@ -271,7 +274,7 @@ static noinline int ioctl_open(struct twheel_ioctl *call, const struct call_info
 static __always_inline int call_check(const struct call_info *info, u16 kind,
 				      const struct file *file, unsigned int cmd)
 {
-	if (!info || (cmd ^ info->cmd) & ~IOCSIZE_MASK || (info->flags & KINDS) != kind)
+	if (!call_is(info, cmd) || (info->flags & KINDS) != kind)
 		return -ENOTTY;
 	if (info->flags & (READS | WRITES) & ~(__force u32)file->f_mode)
 		return -EBADF;
@@ -373,43 +376,37 @@ static u64 command_output(const struct call_info *info, const void *args)
 {
 	const void *output = args + info->output;
 
-	if (!info->output)
-		return 0;
 	return info->call == twheel_call_add ? *(const u64 *)output : *(const u32 *)output;
 }
 
-/* Execute a command, unless it is longer than a chunk. It may write to the structure. */
-static void command_run(struct twheel_ioctl *call, struct twheel_command *command, bool fits,
-			bool removed, struct twheel_result *result)
+/* Execute a command, if all of it is in the chunk. It may write to the structure. */
+static __always_inline int command_run(struct twheel_ioctl *call, struct twheel_command *command,
+				       bool fits, u64 *value)
 {
 	const struct call_info *info = call_find(_IOC_NR(command->cmd));
-	size_t known, size = _IOC_SIZE(command->cmd);
 	u64 space[sizeof(struct twheel_add_args) / sizeof(u64)] __uninitialized;
+	bool same = command->cmd == info->cmd;
+	size_t size = _IOC_SIZE(command->cmd);
 	void *args = command + 1;
-	int err = 0;
+	int err;
 
-	result->value = 0;
-	if (!info || (command->cmd ^ info->cmd) & ~IOCSIZE_MASK || !(info->flags & IN_BATCH)) {
-		err = -ENOTTY;
-	} else if (command->reserved || size < info->min_size) {
-		err = -EINVAL;
-	} else if (unlikely(!fits)) {
-		err = -E2BIG;
-	} else if (unlikely(removed) && info->flags & WRITES) {
-		err = -ESHUTDOWN;
-	} else {
-		known = _IOC_SIZE(info->cmd);
-		if (size != known) {
-			args = space;
-			err = args_read(args, known, NULL, command + 1, size);
-		}
-		if (likely(!err))
-			err = call_function(call, info, args);
-		if (has_output(info, err))
-			result->value = command_output(info, args);
+	*value = 0;
+	if ((!same && !call_is(info, command->cmd)) || !(info->flags & IN_BATCH))
+		return -ENOTTY;
+	if (command->reserved || (!same && size < info->min_size))
+		return -EINVAL;
+	if (unlikely(!fits))
+		return -E2BIG;
+	if (!same) {
+		args = space;
+		err = args_read(args, _IOC_SIZE(info->cmd), NULL, command + 1, size);
+		if (err)
+			return err;
 	}
-	result->error = err;
-	result->reserved = 0;
+	err = call_function(call, info, args);
+	if (info->output && has_output(info, err))
+		*value = command_output(info, args);
+	return err;
 }
 
 /* Write results starting at index batch->done. */
@@ -452,29 +449,35 @@ static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, 
 {
 	struct twheel_command chunk[CHUNK_SIZE / sizeof(struct twheel_command)] __uninitialized;
 	u32 max = min_t(u32, batch->nr - batch->done, CHUNK_NR), nr = 0, pos = 0, size, length;
-	bool fits, removed, end = false;
 	struct twheel_result results[CHUNK_NR] __uninitialized;
 	struct twheel_command *command;
+	bool fits;
 	int err;
 
 	size = chunk_read(batch, *at, chunk);
 	/* The read may have waited for memory. See call_do(). */
-	removed = READ_ONCE(call->file->instance->removed);
-	while (nr < max && !end && pos + sizeof(*command) <= size) {
+	*stop = READ_ONCE(call->file->instance->removed);
+	if (unlikely(*stop))
+		return batch->done ? 0 : -ESHUTDOWN;
+	while (nr < max && pos + sizeof(*command) <= size) {
 		command = (void *)chunk + pos;
 		length = TWHEEL_COMMAND_SIZE(command->cmd);
 		fits = length <= size - pos;
 		/* The rest is in the next chunk, unless it is longer than any. */
-		if (!fits && length <= CHUNK_SIZE)
+		if (unlikely(!fits) && length <= CHUNK_SIZE)
 			break;
-		command_run(call, command, fits, removed, &results[nr]);
+		err = command_run(call, command, fits, &results[nr].value);
+		results[nr].error = err;
+		results[nr++].reserved = 0;
 		pos += length;
-		batch->failed += !!results[nr].error;
-		end = (results[nr].error && batch->flags & TWHEEL_BATCH_STOP) ||
-		      fatal_signal_pending(current);
-		nr++;
+		if (likely(!err))
+			continue;
+		batch->failed++;
+		*stop = batch->flags & TWHEEL_BATCH_STOP;
+		if (*stop)
+			break;
 	}
-	*stop = end || !nr;
+	*stop |= !nr || fatal_signal_pending(current);
 	if (!nr) {
 		if (batch->done)
 			return 0;

@@ -5,8 +5,8 @@
  *
  * An iterator first visits the lists of operations without watches, of one pool after the other.
  * Between two calls it stands at the next operation and is on pool->iters. The claimant that
- * removes that operation advances the iterator, with the lock of the pool held. The walk of a list
- * stops at the operation that was last when the walk entered the list.
+ * removes that operation advances the iterator, with the lock of the pool held. Operations are added
+ * at the head of a list, so the walk does not meet those that are added meanwhile.
  *
  * Then it visits the keys, in the order of the walk of key.c; keys with the same hash are ordered
  * by themselves. The position is the last key. As a signal does, it keeps its position among
@@ -30,14 +30,9 @@
 
 /* Operations without watches */
 
-static struct twheel_op *op_after(struct twheel_pool *pool, struct twheel_op *op)
+static struct twheel_op *op_after(struct twheel_op *op)
 {
-	return list_is_last(&op->listed, &pool->ops) ? NULL : list_next_entry(op, listed);
-}
-
-static struct twheel_op *op_before(struct twheel_pool *pool, struct twheel_op *op)
-{
-	return list_is_first(&op->listed, &pool->ops) ? NULL : list_prev_entry(op, listed);
+	return hlist_entry_safe(op->listed.next, struct twheel_op, listed);
 }
 
 void __twheel_iters_skip(struct twheel_pool *pool, struct twheel_op *op)
@@ -45,12 +40,9 @@ void __twheel_iters_skip(struct twheel_pool *pool, struct twheel_op *op)
 	struct twheel_op_iter *iter;
 
 	lockdep_assert_held(&pool->lock);
-	list_for_each_entry(iter, &pool->iters, entry) {
+	list_for_each_entry(iter, &pool->iters, entry)
 		if (iter->next == op)
-			iter->next = iter->last == op ? NULL : op_after(pool, op);
-		if (iter->last == op)
-			iter->last = op_before(pool, op);
-	}
+			iter->next = op_after(op);
 }
 
 static struct twheel_pool *iter_pool(const struct twheel_op_iter *iter)
@@ -75,14 +67,12 @@ static struct twheel_op *iter_next_listed(struct twheel_op_iter *iter)
 	spin_lock(&pool->lock);
 	if (list_empty(&iter->entry)) {
 		list_add(&iter->entry, &pool->iters);
-		iter->next = list_first_entry_or_null(&pool->ops, struct twheel_op, listed);
-		iter->last = iter->next ? list_last_entry(&pool->ops, struct twheel_op, listed) :
-					  NULL;
+		iter->next = hlist_entry_safe(pool->ops.first, struct twheel_op, listed);
 	}
 	for (; iter->next && !op && budget; budget--) {
 		if (!iter_skips(iter, iter->next))
 			op = iter->next;
-		iter->next = iter->next == iter->last ? NULL : op_after(pool, iter->next);
+		iter->next = op_after(iter->next);
 	}
 	if (op)
 		/* It is on the list, so the module has a reference. */

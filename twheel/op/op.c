@@ -202,7 +202,7 @@ noinline void twheel_op_unlist(struct twheel_op *op)
 
 	spin_lock(&pool->lock);
 	twheel_iters_skip(pool, op);
-	list_del(&op->listed);
+	hlist_del_init(&op->listed);
 	spin_unlock(&pool->lock);
 }
 

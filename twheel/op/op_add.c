@@ -170,7 +170,7 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 	spin_lock(&pool->lock);
 	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
-		list_add_tail(&op->listed, &pool->ops);
+		hlist_add_head(&op->listed, &pool->ops);
 		op_begin(op, shard, state, refs, at);
 	}
 	spin_unlock(&pool->lock);

@@ -224,7 +224,7 @@ static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 	}
 	if (pool && new) {
 		twheel_iters_skip(pool, op);
-		list_del(&op->listed);
+		hlist_del(&op->listed);
 	}
 	if (new)
 		op_append(op, watches, new);
@@ -394,7 +394,7 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 	twheel_key_unlink(at, watch);
 	if (!--op->nr_watches) {
 		/* Until op_list() it is on no list; the claimant may remove it from that. */
-		INIT_LIST_HEAD(&op->listed);
+		INIT_HLIST_NODE(&op->listed);
 		op->pool = raw_smp_processor_id();
 	}
 	this_cpu_dec(op->purgatory->pools->watches);
@@ -411,8 +411,8 @@ static void op_list(struct twheel_op *op)
 
 	if (IS_ERR(shard))
 		return;
-	if (pool && list_empty(&op->listed))
-		list_add_tail(&op->listed, &pool->ops);
+	if (pool && hlist_unhashed(&op->listed))
+		hlist_add_head(&op->listed, &pool->ops);
 	op_unlock_listed(shard, pool);
 }
 

@@ -101,7 +101,7 @@ static struct twheel_purgatory *purgatory_alloc(bool account)
 	for_each_possible_cpu(cpu) {
 		pool = per_cpu_ptr(purgatory->pools, cpu);
 		spin_lock_init(&pool->lock);
-		INIT_LIST_HEAD(&pool->ops);
+		INIT_HLIST_HEAD(&pool->ops);
 		INIT_LIST_HEAD(&pool->iters);
 	}
 	spin_lock_init(&purgatory->lock);

@@ -44,7 +44,7 @@ struct twheel_pool {
 	u64			returned;
 	u64			ended[TWHEEL_REASON_CANCELLED];
 	u64			watches;
-	struct list_head	ops;
+	struct hlist_head	ops;
 	struct list_head	iters;
 } ____cacheline_aligned_in_smp;
 
