@@ -39,10 +39,15 @@ FIRES = {
     "bridge_cut_off": ["TwheelBridgeCutOff"],
     "bridge_behind": ["TwheelBridgeBehind"],
 }
-# These need no metric of twheel.
+# These need no situation of a guest.
+WHEEL = {'twheel_wheel_pending{wheel="users",clock="monotonic"}': "0+0x120"}
 OTHERS = {
     "stale": (["TwheelMetricsStale"],
-              {'node_textfile_mtime_seconds{file="/var/lib/twheel.prom"}': "0+0x120"}),
+              WHEEL | {'node_textfile_mtime_seconds{file="/var/lib/twheel.prom"}': "0+0x120"}),
+    "missing": (["TwheelMetricsMissing"], {}),
+    "not_confirmed": (["TwheelEventsNotConfirmed"],
+                      WHEEL | {'twheel_oldest_unconfirmed_seconds{purgatory="orders",queue="0"}':
+                               "301+15x120"}),
 }
 
 
@@ -79,7 +84,7 @@ def test(fires, series):
             "input_series": [{"series": name, "values": text} for name, text in series.items()],
             "promql_expr_test": [{
                 "expr": 'count by (alertname) (ALERTS{alertstate="firing"} == 1) > bool 0',
-                "eval_time": "12m" if fires == ["TwheelPurgatoryVanished"] else "25m",
+                "eval_time": "25m",
                 "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1}
                                 for name in fires],
             }],

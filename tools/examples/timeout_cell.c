@@ -29,7 +29,10 @@ static int begin(struct twheel_cell_pool *pool, struct request *request, uint64_
 	if (request->cell < 0)
 		return -1;
 	request->timeout = twheel_cell_arm(pool, request->cell, now() + timeout);
-	return request->timeout ? 0 : -1;
+	if (request->timeout)
+		return 0;
+	twheel_cell_release(pool, request->cell);
+	return -1;
 }
 
 /* An answer has arrived. If the request has timed out before, its event decides. */
@@ -43,7 +46,7 @@ static void answered(struct twheel_cell_pool *pool, const struct request *reques
 	twheel_cell_release(pool, request->cell);
 }
 
-/* Reads one event. A pool with an event loop waits for POLLIN before that. */
+/* Reads one event. A program with an event loop waits for POLLIN before that. */
 static int time_out(struct twheel_cell_pool *pool, const struct request *requests)
 {
 	struct twheel_event event;

@@ -237,7 +237,8 @@ static bool bad_pending(const struct thread *t, const struct trial *trial,
 	if (!pending->id || pending->condition > TWHEEL_COND_SUM ||
 	    bad_clock(pending->clock) ||
 	    pending->nr_keys > TWHEEL_MAX_KEYS ||
-	    pending->flags & ~(2U * TWHEEL_PENDING_IDLE - 1) || pending->reserved ||
+	    pending->flags & ~(2U * TWHEEL_PENDING_ABSTIME - 1) ||
+	    (pending->cell && !(pending->flags & TWHEEL_PENDING_CELL)) ||
 	    (pending->flags & TWHEEL_PENDING_IDLE && !(pending->flags & TWHEEL_PENDING_CELL)) ||
 	    pending->queue >= TWHEEL_MAX_QUEUES ||
 	    (pending->queue && !(pending->flags & TWHEEL_PENDING_DETACHED)))

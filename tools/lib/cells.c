@@ -13,14 +13,14 @@
 int twheel_cell_remap(struct twheel_cell_map *map)
 {
 	struct twheel_cells_args args = { .nr = map->nr };
-	uint64_t *cells = twheel_cells(map->fd, &args);
+	twheel_cell_t *cells = twheel_cells(map->fd, &args);
 
 	if (!cells)
 		return -1;
-	map->cells = (twheel_cell_t *)cells;
+	map->cells = cells;
 	map->nr = args.nr;
-	map->offset[0] = args.monotonic;
-	map->offset[1] = args.boottime;
+	map->offset[0] = args.monotonic_offset;
+	map->offset[1] = args.boottime_offset;
 	return 0;
 }
 
@@ -62,13 +62,16 @@ static int try_move(const struct twheel_cell_pool *pool, uint64_t handle, uint64
 {
 	uint64_t to = (handle & TWHEEL_CELL_LIFE) | twheel_cell_time(pool, deadline), life;
 	twheel_cell_t *at = __twheel_cell_at(pool, handle);
-	uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	uint64_t word;
 
+	if (!at)
+		return -1;
+	word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 	do {
 		/* The next life of an idle cell; that of an ended one does not match. */
 		life = word & TWHEEL_CELL_IDLE ?
 		       (word + TWHEEL_CELL_TIME + 1) & TWHEEL_CELL_LIFE : word & ~TWHEEL_CELL_TIME;
-		if (life != (handle & ~TWHEEL_CELL_TIME)) {
+		if (life != (handle & TWHEEL_CELL_LIFE)) {
 			errno = ENOENT;
 			return -1;
 		}

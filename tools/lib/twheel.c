@@ -222,7 +222,7 @@ int twheel_list(int fd, unsigned int flags, uint64_t *cursor,
 	return args.nr;
 }
 
-uint64_t *twheel_cells(int fd, struct twheel_cells_args *args)
+twheel_cell_t *twheel_cells(int fd, struct twheel_cells_args *args)
 {
 	void *cells;
 

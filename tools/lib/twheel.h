@@ -293,15 +293,18 @@ int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled);
  * Cells
  */
 
+/* Unlike uint64_t also aligned in 32-bit programs, as fast accesses need it. */
+typedef uint64_t __attribute__((aligned(8))) twheel_cell_t;
+
 /**
  * twheel_cells() - allocate and map the cells of an open file
  * @fd: the purgatory
  * @args: @nr is the number of cells, and set to that of those mapped, which is not smaller;
- *	@monotonic and @boottime are set
+ *	@monotonic_offset and @boottime_offset are set
  *
  * Return: the first cell, until munmap(), or NULL.
  */
-uint64_t *twheel_cells(int fd, struct twheel_cells_args *args);
+twheel_cell_t *twheel_cells(int fd, struct twheel_cells_args *args);
 
 /**
  * twheel_exchange() - change the word of a cell, also to an earlier deadline

@@ -27,9 +27,6 @@
 extern "C" {
 #endif
 
-/* Unlike uint64_t also aligned in 32-bit programs, as fast accesses need it. */
-typedef uint64_t __attribute__((aligned(8))) twheel_cell_t;
-
 /* twheel_cell_slot.state */
 #define TWHEEL_CELL_LIVE	1U	/* the event of its operation has not been read */
 #define TWHEEL_CELL_RELEASED	2U	/* the event will return the cell */
@@ -133,10 +130,24 @@ static inline uint64_t twheel_cell_ns(const struct twheel_cell_pool *pool, uint6
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* A handle has the life of a word, and its number, counted from 1. */
+/*
+ * A handle has the life of a word, and its number, counted from 1. It may come from elsewhere, and have
+ * any value. Return: the word, or NULL with ENOENT.
+ */
 static inline twheel_cell_t *__twheel_cell_at(const struct twheel_cell_pool *pool, uint64_t handle)
 {
-	return &pool->map->cells[(uint32_t)handle - 1];
+	uint32_t cell = (uint32_t)handle - 1;
+
+	if (cell < pool->map->nr)
+		return &pool->map->cells[cell];
+	errno = ENOENT;
+	return NULL;
+}
+
+/* Return: true if a word is armed, in the life of a handle. */
+static inline int __twheel_cell_is(uint64_t word, uint64_t handle)
+{
+	return !((word ^ (handle & TWHEEL_CELL_LIFE)) & ~TWHEEL_CELL_TIME);
 }
 
 /* The order is for readers of the event and after its end. @word is updated if it fails. */
@@ -172,10 +183,13 @@ static inline int twheel_cell_touch(const struct twheel_cell_pool *pool, uint64_
 {
 	uint64_t to = (handle & TWHEEL_CELL_LIFE) | twheel_cell_time(pool, deadline);
 	twheel_cell_t *at = __twheel_cell_at(pool, handle);
-	uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	uint64_t word;
 
+	if (!at)
+		return -1;
+	word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 	do {
-		if ((word ^ handle) & ~TWHEEL_CELL_TIME) {
+		if (!__twheel_cell_is(word, handle)) {
 			errno = ENOENT;
 			return -1;
 		}
@@ -191,10 +205,13 @@ static inline int twheel_cell_touch(const struct twheel_cell_pool *pool, uint64_
 static inline int twheel_cell_cancel(const struct twheel_cell_pool *pool, uint64_t handle)
 {
 	twheel_cell_t *at = __twheel_cell_at(pool, handle);
-	uint64_t word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+	uint64_t word;
 
+	if (!at)
+		return -1;
+	word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 	do {
-		if ((word ^ handle) & ~TWHEEL_CELL_TIME) {
+		if (!__twheel_cell_is(word, handle)) {
 			errno = ENOENT;
 			return -1;
 		}
@@ -206,10 +223,11 @@ static inline int twheel_cell_cancel(const struct twheel_cell_pool *pool, uint64
 static inline uint64_t twheel_cell_remaining(const struct twheel_cell_pool *pool, uint64_t handle,
 					     uint64_t now)
 {
-	uint64_t word = __atomic_load_n(__twheel_cell_at(pool, handle), __ATOMIC_ACQUIRE);
+	twheel_cell_t *at = __twheel_cell_at(pool, handle);
+	uint64_t word = at ? __atomic_load_n(at, __ATOMIC_ACQUIRE) : TWHEEL_CELL_ENDED;
 	uint64_t ns = twheel_cell_ns(pool, word);
 
-	if ((word ^ handle) & ~TWHEEL_CELL_TIME || (ns != TWHEEL_NEVER && ns <= now))
+	if (!__twheel_cell_is(word, handle) || (ns != TWHEEL_NEVER && ns <= now))
 		return 0;
 	return ns == TWHEEL_NEVER ? ns : ns - now;
 }

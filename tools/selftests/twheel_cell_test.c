@@ -47,6 +47,7 @@ do {									\
 TEST_F(cell, expires_after_the_last_touch)
 {
 	__u64 id = add_cell(self->fd, 5, 20 * MSEC, 0), word;
+	struct twheel_pending pending;
 	int i;
 
 	ASSERT_NE(0, id);
@@ -63,6 +64,8 @@ TEST_F(cell, expires_after_the_last_touch)
 	/* The cell is free for the next operation. */
 	id = add_cell(self->fd, 5, HOUR, 0);
 	ASSERT_NE(0, id);
+	ASSERT_EQ(0, op_info(self->fd, id, &pending));
+	EXPECT_EQ(5, pending.cell);
 	EXPECT_EQ(2 * LIFE, cell_read(&self->cells[5]) & ~TWHEEL_CELL_TIME);
 }
 
@@ -237,18 +240,18 @@ TEST(cells_are_allocated_once)
 	EXPECT_EQ(0, args.nr);
 	EXPECT_EQ(EINVAL, op_add(fd, &add));
 	args.nr = ~0U;
-	GIVES(TWHEEL_IOC_CELLS, ENOSPC, call(fd, TWHEEL_IOC_CELLS, &args));
+	GIVES(TWHEEL_IOC_CELLS, EINVAL, call(fd, TWHEEL_IOC_CELLS, &args));
 	args.nr = 1;
 	if (call(fd, TWHEEL_IOC_CELLS, &args) == EOPNOTSUPP)
 		SKIP(return, "no cells on this machine");
 	nr = args.nr;
 	EXPECT_EQ(sysconf(_SC_PAGESIZE) / 8, nr);
-	args.monotonic = POISON;
-	args.boottime = POISON;
+	args.monotonic_offset = POISON;
+	args.boottime_offset = POISON;
 	EXPECT_EQ(0, call(fd, TWHEEL_IOC_CELLS, &args));
 	EXPECT_EQ(nr, args.nr);
-	EXPECT_EQ(0, args.monotonic);
-	EXPECT_EQ(0, args.boottime);
+	EXPECT_EQ(0, args.monotonic_offset);
+	EXPECT_EQ(0, args.boottime_offset);
 	args.nr = nr + 1;
 	GIVES(TWHEEL_IOC_CELLS, EBUSY, call(fd, TWHEEL_IOC_CELLS, &args));
 	close(fd);
@@ -291,6 +294,29 @@ TEST_F(cell, restricted_file)
 	ASSERT_EQ(0, file_restrict_to(fd, left));
 	GIVES(TWHEEL_IOC_CELLS, EPERM, call(fd, TWHEEL_IOC_CELLS, &args));
 	close(fd);
+}
+
+TEST(other_files_do_not_exchange)
+{
+	cell_t *cells;
+	__u64 id, word;
+	int fds[2];
+
+	ASSERT_EQ(0, create_named("cells", 0600));
+	fds[0] = twheel_open_named("cells", 0);
+	fds[1] = twheel_open_named("cells", 0);
+	cells = map_cells(fds[0], 1);
+	if (!cells && errno == EOPNOTSUPP)
+		SKIP(return, "no cells on this machine");
+	ASSERT_NE(NULL, cells);
+	id = add_cell(fds[0], 0, HOUR, 0);
+	word = cell_read(&cells[0]);
+	GIVES(TWHEEL_IOC_EXCHANGE, EPERM, op_exchange(fds[1], id, word, word));
+	EXPECT_EQ(0, op_exchange(fds[0], id, word, word));
+	EXPECT_EQ(0, munmap(cells, sysconf(_SC_PAGESIZE)));
+	close(fds[0]);
+	close(fds[1]);
+	ASSERT_EQ(0, remove_named("cells"));
 }
 
 /* A child of fork() has the descriptor only. */

@@ -58,9 +58,9 @@ TEST_F(info, one_operation)
 	EXPECT_EQ(TWHEEL_COND_QUORUM, (int)p.condition);
 	EXPECT_EQ(CLOCK_MONOTONIC, (int)p.clock);
 	EXPECT_EQ(3, p.nr_keys);
-	EXPECT_EQ(TWHEEL_PENDING_OWN, p.flags);
+	EXPECT_EQ(TWHEEL_PENDING_OWN | TWHEEL_PENDING_ABSTIME, p.flags);
 	EXPECT_EQ(0, p.queue);
-	EXPECT_EQ(0, p.reserved);
+	EXPECT_EQ(0, p.cell);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(~p.keys[i].v[0], p.keys[i].v[1]);
 	for (i = 0; i < 3; i++)

@@ -344,8 +344,8 @@ static void ask_for_offsets(int fd, struct shared *shared)
 	struct twheel_cells_args args = { 0 };
 
 	CHECK(!call(fd, TWHEEL_IOC_CELLS, &args));
-	CHECK(args.monotonic == (__s64)(offsets[CLOCK_MONOTONIC] * SEC));
-	CHECK(args.boottime == (__s64)(offsets[CLOCK_BOOTTIME] * SEC));
+	CHECK(args.monotonic_offset == (__s64)(offsets[CLOCK_MONOTONIC] * SEC));
+	CHECK(args.boottime_offset == (__s64)(offsets[CLOCK_BOOTTIME] * SEC));
 }
 
 TEST_F(timens, offset_from_the_time_of_cells)

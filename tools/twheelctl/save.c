@@ -92,15 +92,11 @@ static bool save_properties(struct saving *saving)
 	return show_json(object);
 }
 
-/*
- * A relative deadline with CLOCK_REALTIME counts on CLOCK_MONOTONIC, and the description of the
- * operation does not say so. A rearm of the other kind is refused, and this one changes nothing.
- */
-static bool is_relative(int fd, const struct twheel_pending *pending)
+/* A relative deadline with CLOCK_REALTIME counts on CLOCK_MONOTONIC. */
+static bool is_relative(const struct twheel_pending *pending)
 {
 	return pending->clock == CLOCK_REALTIME && !pending->period &&
-	       twheel_rearm(fd, pending->id, 0, TWHEEL_REARM_ABSTIME | TWHEEL_REARM_IF_LATER) < 0 &&
-	       errno == EINVAL;
+	       !(pending->flags & TWHEEL_PENDING_ABSTIME);
 }
 
 static void save_operation(const struct twheel_pending *listed, void *context)
@@ -114,7 +110,7 @@ static void save_operation(const struct twheel_pending *listed, void *context)
 	if (twheel_info(saving->fd, listed->id, &pending, keys, TWHEEL_MAX_KEYS))
 		return;
 	object = json_info(&pending, keys);
-	if (is_relative(saving->fd, &pending))
+	if (is_relative(&pending))
 		json_object_set_new(object, "monotonic",
 				    json_deadline(pending.remaining > INT64_MAX ? TWHEEL_NEVER :
 						  now_ns() + pending.remaining));

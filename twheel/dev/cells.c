@@ -26,6 +26,7 @@
  * needs neither the mapping nor a task, and what a program stores concerns its own operations only.
  */
 #include <linux/cacheinfo.h>
+#include <linux/compat.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
@@ -91,10 +92,11 @@ static int file_add_cells(struct twheel_file *file, u32 nr)
 	int err = 0;
 
 	/* Programs do not take the locks of emulated atomic accesses. */
-	if (IS_ENABLED(CONFIG_GENERIC_ATOMIC64) || TWHEEL_DCACHE_ALIASES)
+	if (IS_ENABLED(CONFIG_GENERIC_ATOMIC64) || TWHEEL_DCACHE_ALIASES ||
+	    (in_compat_syscall() && !IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_ARM64)))
 		return -EOPNOTSUPP;
 	if (nr > file->instance->max_file_pending)
-		return -ENOSPC;
+		return -EINVAL;
 	cells = kvzalloc(struct_size(cells, page, nr_pages), TWHEEL_GFP_USER);
 	if (!cells)
 		return -ENOMEM;
@@ -133,8 +135,8 @@ int twheel_call_cells(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (cells && c->nr > cells->nr * TWHEEL_CELLS_PER_PAGE)
 		return -EBUSY;
 	c->nr = cells ? cells->nr * TWHEEL_CELLS_PER_PAGE : 0;
-	c->monotonic = twheel_time_offset(CLOCK_MONOTONIC, 0);
-	c->boottime = twheel_time_offset(CLOCK_BOOTTIME, 0);
+	c->monotonic_offset = twheel_time_offset(CLOCK_MONOTONIC, 0);
+	c->boottime_offset = twheel_time_offset(CLOCK_BOOTTIME, 0);
 	return 0;
 }
 
@@ -171,9 +173,10 @@ int twheel_call_exchange(struct twheel_ioctl *call, union twheel_call_args *args
 	file_op = twheel_call_op(call, exchange->id);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
-	/* This file keeps its own cells. */
-	if (file_op->flags & TWHEEL_ADD_CELL && twheel_file_op_file(file_op) == call->file)
-		err = twheel_op_exchange_cell(&file_op->op, exchange->from, exchange->to);
+	/* This file keeps its own cells only. */
+	if (file_op->flags & TWHEEL_ADD_CELL)
+		err = twheel_file_op_file(file_op) != call->file ? -EPERM :
+		      twheel_op_exchange_cell(&file_op->op, exchange->from, exchange->to);
 	twheel_file_op_put(file_op);
 	return err;
 }

@@ -110,7 +110,7 @@ static const struct call_info calls[] = {
 	CALL(QUERY, query, name, READS, TWHEEL_RIGHT_QUERY, OUTPUT(query, max_pending)),
 	CALL(QUEUE, queue, oldest_unconfirmed_ns, READS, TWHEEL_RIGHT_OTHERS,
 	     OUTPUT(queue, queue)),
-	CALL(CELLS, cells, boottime, WRITES | KILLABLE, 0, OUTPUT(cells, nr)),
+	CALL(CELLS, cells, boottime_offset, WRITES | KILLABLE, 0, OUTPUT(cells, nr)),
 	CALL(CREATE, create, minor, WRITES | CONTROL | OPENS, 0, OUTPUT(create, major)),
 	CALL(REMOVE, remove, cancelled, WRITES | CONTROL | KILLABLE, 0,
 	     OUTPUT(remove, cancelled)),

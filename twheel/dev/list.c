@@ -31,6 +31,7 @@ static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op 
 static u32 pending_flags(const struct twheel_file_op *file_op, bool own, bool idle)
 {
 	return (own ? TWHEEL_PENDING_OWN : 0) | (idle ? TWHEEL_PENDING_IDLE : 0) |
+	       (file_op->flags & TWHEEL_ADD_ABSTIME ? TWHEEL_PENDING_ABSTIME : 0) |
 	       (file_op->flags & TWHEEL_ADD_CELL ? TWHEEL_PENDING_CELL : 0) |
 	       (file_op->flags & TWHEEL_ADD_DETACHED ? TWHEEL_PENDING_DETACHED : 0) |
 	       (file_op->flags & TWHEEL_ADD_CANCEL_ON_SET ? TWHEEL_PENDING_CANCEL_ON_SET : 0) |
@@ -83,6 +84,8 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_o
 		.flags		= pending_flags(file_op, own, progress.idle),
 		.queue		= file_op->flags & TWHEEL_ADD_DETACHED ?
 				  twheel_file_op_detached(file_op)->number : 0,
+		.cell		= file_op->flags & TWHEEL_ADD_CELL ?
+				  twheel_timer_cell(&file_op->op.timer)->number : 0,
 	};
 	if (twheel_file_op_periodic(file_op))
 		pending_period(file_op, pending);

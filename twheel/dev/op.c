@@ -134,6 +134,7 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
 		op_args->deadline = twheel_op_init_cell(&file_op->op, op_args->wheel,
 							twheel_cell_find(file, args->cell),
 							op_args->deadline);
+		twheel_timer_cell(&file_op->op.timer)->number = args->cell;
 	}
 	return __twheel_op_add(purgatory, &file_op->op, op_args);
 }

@@ -9,10 +9,11 @@
  * Documentation/device.rst is the introduction; device-calls.rst and device-files.rst
  * describe each call with its errors, and the rules for all of them.
  *
- * Times are in ns up to 2^63 - 1, in the time namespace of the caller; a sum above that is
- * TWHEEL_NEVER, and one below 0 is 0. An amount of 0 means 1, and a limit of 0 the default
- * limit, or none. Set a whole structure to zero once: unknown flags, reserved fields and bytes
- * that the kernel does not know must be zero. Fields marked "out" are ignored on input.
+ * Times are in ns up to 2^63 - 1, in the time namespace of the caller, but for the words of
+ * cells; a sum above that is TWHEEL_NEVER, and one below 0 is 0. An amount of 0 means 1, and a
+ * limit of 0 the default limit, or none. Set a whole structure to zero once: unknown flags,
+ * reserved fields and bytes that the kernel does not know must be zero. Fields marked "out" are
+ * ignored on input.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -48,8 +49,8 @@
 #define TWHEEL_CALLER		(~0U)
 
 /*
- * The word of a cell, see Documentation/cells-protocol.rst. The time is in units of 2^16 ns, with
- * all bits set for TWHEEL_NEVER.
+ * The word of a cell, see Documentation/cells-protocol.rst. The time is in units of 2^16 ns, in the
+ * initial time namespace, with all bits set for TWHEEL_NEVER.
  */
 #define TWHEEL_CELL_ENDED	(1ULL << 63)	/* the operation has ended, unless idle */
 #define TWHEEL_CELL_IDLE	(1ULL << 62)	/* pending, but nothing expires */
@@ -82,7 +83,8 @@ struct twheel_key {
 /**
  * struct twheel_watch_spec - a key to watch
  * @key: the key
- * @need: number of signals that satisfy the key, at most TWHEEL_MAX_NEED; 0 means 1
+ * @need: number of signals that satisfy the key, at most TWHEEL_MAX_NEED; 0 means 1. Out of
+ *	TWHEEL_IOC_INFO: how many it still needs
  * @bit: out of TWHEEL_IOC_INFO: bit of the key in twheel_event.satisfied; otherwise zero
  */
 struct twheel_watch_spec {
@@ -352,15 +354,15 @@ struct twheel_restrict_args {
 /**
  * struct twheel_cells_args - TWHEEL_IOC_CELLS: allocate the cells of a file
  * @flags: must be zero
- * @nr: in and out: number of cells; 0 if there may be none. mmap() at offset 0 maps them.
- * @monotonic: out: CLOCK_MONOTONIC of the caller minus that of cells in ns
- * @boottime: out: CLOCK_BOOTTIME of the caller minus that of cells in ns
+ * @nr: in and out: number of cells; 0 allocates none. mmap() at offset 0 maps them.
+ * @monotonic_offset: out: CLOCK_MONOTONIC of the caller minus that of cells in ns
+ * @boottime_offset: out: CLOCK_BOOTTIME of the caller minus that of cells in ns
  */
 struct twheel_cells_args {
 	__u32 flags;
 	__u32 nr;
-	__s64 monotonic;
-	__s64 boottime;
+	__s64 monotonic_offset;
+	__s64 boottime_offset;
 };
 
 /* Number of keys in struct twheel_pending. */
@@ -373,6 +375,7 @@ struct twheel_cells_args {
 #define TWHEEL_PENDING_FIXED_DELAY	(1U << 3)
 #define TWHEEL_PENDING_CELL		(1U << 4)
 #define TWHEEL_PENDING_IDLE		(1U << 5)	/* its cell is idle */
+#define TWHEEL_PENDING_ABSTIME		(1U << 6)	/* its deadline is a time of the clock */
 
 /**
  * struct twheel_pending - a pending operation
@@ -389,7 +392,7 @@ struct twheel_cells_args {
  * @flags: TWHEEL_PENDING_*
  * @keys: the first of these keys, in the order in which they were added, padded with zeroes
  * @queue: queue of a detached operation; otherwise 0
- * @reserved: zero now
+ * @cell: number of its cell with TWHEEL_PENDING_CELL; otherwise 0
  */
 struct twheel_pending {
 	__u64 id;
@@ -405,7 +408,7 @@ struct twheel_pending {
 	__u32 flags;
 	struct twheel_key keys[TWHEEL_PENDING_KEYS];
 	__u32 queue;
-	__u32 reserved;
+	__u32 cell;
 };
 
 /**
@@ -456,7 +459,7 @@ struct twheel_list_args {
  * @max_file_pending: out: limit on the pending operations added through this file
  * @max_watches: out: limit on the watches of its operations; 0 for no limit
  * @max_queue: out: limit on the operations in a queue of detached ones; 0 for a private purgatory
- * @max_keys: out: limit on the keys of an operation; it may be higher on later kernels
+ * @max_keys: out: limit on the keys of an operation
  * @user_max_ops: out: limit on the operations of a user, in all purgatories
  * @user_max_files: out: limit on the open files of a user
  * @user_ops: out: number of pending and unread operations of the calling user
@@ -707,9 +710,10 @@ struct twheel_uring_args {
 };
 
 /*
- * The calls. Those from TWHEEL_IOC_ADD to TWHEEL_IOC_EXCHANGE are available in a batch;
- * TWHEEL_IOC_CREATE and TWHEEL_IOC_REMOVE are available on /dev/twheel-control only, and
- * TWHEEL_IOC_CONFIRM on descriptors of TWHEEL_IOC_EVENTS only.
+ * The calls, all in both directions, since they may get outputs. Those from TWHEEL_IOC_ADD to
+ * TWHEEL_IOC_EXCHANGE are available in a batch; TWHEEL_IOC_CREATE and TWHEEL_IOC_REMOVE are
+ * available on /dev/twheel-control only, and TWHEEL_IOC_CONFIRM on descriptors of
+ * TWHEEL_IOC_EVENTS only.
  */
 #define TWHEEL_IOC_MAGIC	0xF7
 

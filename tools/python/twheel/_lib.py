@@ -88,7 +88,7 @@ class twheel_pending(ctypes.Structure):
         *fields64("id", "cookie", "deadline", "remaining", "missing", "period", "runs"),
         *fields32("condition", "clock", "nr_keys", "flags"),
         ("keys", twheel_key * 3),
-        *fields32("queue", "reserved"),
+        *fields32("queue", "cell"),
     ]
 
 

@@ -180,7 +180,7 @@ static int call_cells(struct fake_file *file, struct twheel_cells_args *args)
 	size_t size = nr * sizeof(*file->cells);
 
 	if (file->cells ? nr > file->nr_cells : args->nr > MAX_CELLS) {
-		errno = file->cells ? EBUSY : ENOSPC;
+		errno = file->cells ? EBUSY : EINVAL;
 		return -1;
 	}
 	if (nr && !file->cells) {
@@ -192,8 +192,8 @@ static int call_cells(struct fake_file *file, struct twheel_cells_args *args)
 		file->nr_cells = nr;
 	}
 	args->nr = file->nr_cells;
-	args->monotonic = 0;
-	args->boottime = 0;
+	args->monotonic_offset = 0;
+	args->boottime_offset = 0;
 	return 0;
 }
 

@@ -492,6 +492,8 @@ static void describe(const struct fake_op *op, const struct fake_file *file,
 	pending->clock = op->args.clock;
 	pending->nr_keys = op->nr;
 	pending->flags = op->file == file ? TWHEEL_PENDING_OWN : 0;
+	if (op->args.flags & TWHEEL_ADD_ABSTIME)
+		pending->flags |= TWHEEL_PENDING_ABSTIME;
 	if (op->args.flags & TWHEEL_ADD_DETACHED)
 		pending->flags |= TWHEEL_PENDING_DETACHED;
 	if (op->args.flags & TWHEEL_ADD_CANCEL_ON_SET)
@@ -503,6 +505,7 @@ static void describe(const struct fake_op *op, const struct fake_file *file,
 	if (read_cell(op) & TWHEEL_CELL_IDLE)
 		pending->flags |= TWHEEL_PENDING_IDLE;
 	pending->queue = op->args.queue;
+	pending->cell = op->args.cell;
 	for (i = 0; i < op->nr && i < TWHEEL_PENDING_KEYS; i++)
 		pending->keys[i] = op->watches[i].key;
 }
