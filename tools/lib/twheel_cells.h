@@ -131,8 +131,8 @@ static inline uint64_t twheel_cell_ns(const struct twheel_cell_pool *pool, uint6
 }
 
 /*
- * A handle has the life of a word, and its number, counted from 1. It may come from elsewhere, and have
- * any value. Return: the word, or NULL with ENOENT.
+ * A handle has the life of a word, and its number, counted from 1. It may come from elsewhere, and
+ * have any value. Return: the word, or NULL with ENOENT.
  */
 static inline twheel_cell_t *__twheel_cell_at(const struct twheel_cell_pool *pool, uint64_t handle)
 {
