@@ -4,108 +4,89 @@ package twheel
 
 import (
 	"context"
-	"io"
-	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
 )
 
 // A Batch has calls that Submit executes in order, with a system call for up to 1024 of them. It
-// belongs to one goroutine.
+// belongs to one goroutine, and has to be submitted.
 type Batch struct {
 	p        *Purgatory
 	commands []byte
-	ends     []int // of each command in commands
-	waits    []*Wait
-	specs    [][]watchSpec
+	ends     []int   // of each command in commands
+	waits    []*Wait // of each command that is an add, or nil
 }
 
-// A Result has the error of a command and its value: the ID of an add, the number of operations that a
-// signal has completed, 1 if a rearm has moved the deadline.
+// A Result has the value of a command: the ID of an add, the number of operations that a signal has
+// completed, 1 if a rearm has moved the deadline.
 type Result struct {
-	Value uint64
-	Err   error
+	Value    uint64
+	error    int32
+	reserved uint32
 }
 
-func (p *Purgatory) Batch() *Batch {
-	return &Batch{p: p}
+// Err returns nil or a syscall.Errno.
+func (r *Result) Err() error {
+	if r.error == 0 {
+		return nil
+	}
+	return syscall.Errno(-r.error)
 }
 
-func (b *Batch) put(cmd uint32, args unsafe.Pointer, size uintptr, wait *Wait) {
-	head := command{cmd: cmd}
-	b.commands = append(b.commands, (*[unsafe.Sizeof(head)]byte)(unsafe.Pointer(&head))[:]...)
-	b.commands = append(b.commands, unsafe.Slice((*byte)(args), size)...)
+func (p *Purgatory) Batch() *Batch { return &Batch{p: p} }
+
+func put[Args any](b *Batch, cmd uint32, args Args, wait *Wait) {
+	c := struct {
+		head command
+		args Args
+	}{command{cmd: cmd}, args}
+	b.commands = append(b.commands, unsafe.Slice((*byte)(unsafe.Pointer(&c)), unsafe.Sizeof(c))...)
 	b.ends = append(b.ends, len(b.commands))
 	b.waits = append(b.waits, wait)
 }
 
 // Add puts an operation into the batch. Its Wait ends with the error if the add fails.
 func (b *Batch) Add(ctx context.Context, op Operation) *Wait {
-	wait := &Wait{op: op, ctx: ctx, done: make(chan struct{})}
-	args, specs := op.args()
-	b.specs = append(b.specs, specs)
-	b.put(iocAdd, unsafe.Pointer(&args), unsafe.Sizeof(args), wait)
+	wait, args := b.p.prepare(ctx, op)
+	put(b, iocAdd, args, wait)
 	return wait
 }
 
-func (b *Batch) Cancel(id uint64) {
-	args := cancelArgs{id: id}
-	b.put(iocCancel, unsafe.Pointer(&args), unsafe.Sizeof(args), nil)
-}
+func (b *Batch) Cancel(id uint64) { put(b, iocCancel, cancelArgs{id: id}, nil) }
 
 func (b *Batch) Rearm(id uint64, timeout time.Duration) {
-	args := rearmArgs{id: id, deadline: interval(timeout)}
-	b.put(iocRearm, unsafe.Pointer(&args), unsafe.Sizeof(args), nil)
+	put(b, iocRearm, rearmArgs{id: id, deadline: interval(timeout)}, nil)
 }
 
 func (b *Batch) Signal(key Key, value, amount uint64, limit uint32) {
-	args := signalArgs{key: key, value: value, amount: amount, limit: limit}
-	b.put(iocSignal, unsafe.Pointer(&args), unsafe.Sizeof(args), nil)
+	put(b, iocSignal, signalArgs{key: key, value: value, amount: amount, limit: limit}, nil)
 }
 
-// Submit executes the commands, and returns a result for each. After an error, the adds that were
-// not executed end with it, and the batch is empty.
+// Submit executes the commands, returns a result for each, and empties the batch. After an error, the
+// rest has no result, and its Waits end with the error.
 func (b *Batch) Submit() ([]Result, error) {
-	results := make([]Result, 0, len(b.ends))
-	at, err := 0, error(nil)
-	for len(results) < len(b.ends) && err == nil {
-		first, nr := len(results), len(b.ends)-len(results)
-		if nr > maxBatch {
-			nr = maxBatch
+	results, done, at, err := make([]Result, len(b.ends)), 0, 0, error(nil)
+	for done < len(results) && err == nil {
+		end := done + maxBatch
+		if end > len(results) {
+			end = len(results)
 		}
-		end := b.ends[first+nr-1]
-		raw := make([]result, nr)
 		args := batchArgs{commands: uint64(uintptr(unsafe.Pointer(&b.commands[at]))),
-			results: uint64(uintptr(unsafe.Pointer(&raw[0]))), nr: uint32(nr), size: uint32(end - at),
-			resultSize: uint32(unsafe.Sizeof(raw[0]))}
-		b.p.adds.RLock()
-		_, err = b.p.queue.ioctl(iocBatch, unsafe.Pointer(&args))
-		if err == nil && args.done == 0 {
-			err = io.ErrNoProgress
+			results: uint64(uintptr(unsafe.Pointer(&results[done]))), nr: uint32(end - done),
+			size: uint32(b.ends[end-1] - at), resultSize: uint32(unsafe.Sizeof(results[0]))}
+		if _, err = ioctl(b.p.queue, iocBatch, &args); err == nil {
+			done += int(args.done)
+			at = b.ends[done-1]
 		}
-		for i := 0; err == nil && i < int(args.done); i++ {
-			r := Result{Value: raw[i].value}
-			wait := b.waits[first+i]
-			if raw[i].error != 0 {
-				r.Err = syscall.Errno(-raw[i].error)
-				if wait != nil {
-					wait.finish(Event{}, r.Err)
-				}
-			} else if wait != nil {
-				b.p.register(wait, r.Value)
-			}
-			results = append(results, r)
-			at = b.ends[first+i]
-		}
-		b.p.adds.RUnlock()
 	}
-	runtime.KeepAlive(b.specs)
-	for _, wait := range b.waits[len(results):] {
-		if wait != nil {
-			wait.finish(Event{}, err)
+	for i, wait := range b.waits {
+		if wait != nil && i < done {
+			wait.settle(results[i].Value, results[i].Err())
+		} else if wait != nil {
+			wait.settle(0, err)
 		}
 	}
 	*b = Batch{p: b.p}
-	return results, err
+	return results[:done], err
 }

@@ -15,7 +15,7 @@ import (
 
 // Wait for an order with a timeout.
 func order(ctx context.Context) (uint64, error) {
-	purgatory, err := twheel.Open("", nil)
+	purgatory, err := twheel.Open("")
 	if err != nil {
 		return 0, err
 	}

@@ -2,7 +2,7 @@
 
 // Package twheel waits for delayed operations of the twheel kernel module. An operation has a
 // deadline and may watch keys. It ends once: it completes by signals of its keys, expires at its
-// deadline, or is cancelled.
+// deadline, or is cancelled. Errors are those of Documentation/device-calls.rst.
 //
 // The package has no C code. Its goroutines wait in the poller of the runtime, and not in threads.
 package twheel
@@ -11,18 +11,19 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
 )
 
-// The generated file abi.go has the structures and numbers of the uapi header. It is made by
-// "scripts/calls.py go | gofmt >tools/go/abi.go".
-
-const never = 1<<64 - 1
+var (
+	ErrExpired   = errors.New("twheel: the operation expired")
+	ErrCancelled = errors.New("twheel: the operation was cancelled")
+	ends         = map[uint32]error{ReasonExpired: ErrExpired, ReasonCancelled: ErrCancelled}
+)
 
 // A Key has 16 bytes.
 type Key [16]byte
@@ -36,65 +37,33 @@ func Number(number uint64) (key Key) {
 // Text returns the key of a text of 1 to 16 bytes without a NUL.
 func Text(text string) (key Key, err error) {
 	if text == "" || strings.IndexByte(text, 0) >= 0 {
-		return key, syscall.EINVAL
+		err = syscall.EINVAL
+	} else if copy(key[:], text) < len(text) {
+		err = syscall.ENAMETOOLONG
 	}
-	if copy(key[:], text) < len(text) {
-		return key, syscall.ENAMETOOLONG
-	}
-	return key, nil
+	return key, err
 }
 
 // A Watch is a key and the number of signals that satisfy it.
 type Watch struct {
-	Key  Key
-	Need uint32 // 0 is 1
+	Key       Key
+	Need, bit uint32 // 0 is 1
 }
-
-// Reason of the end of an operation.
-type Reason uint32
-
-const (
-	Completed Reason = reasonCompleted
-	Expired   Reason = reasonExpired
-	Cancelled Reason = reasonCancelled
-)
-
-// Clocks of deadlines.
-const (
-	Realtime  = 0
-	Monotonic = 1
-	Boottime  = 7
-)
-
-// Conditions of operations.
-const (
-	None   = condNone
-	Any    = condAny
-	All    = condAll
-	Quorum = condQuorum
-	Sum    = condSum
-)
-
-var (
-	ErrExpired   = errors.New("twheel: the operation expired")
-	ErrCancelled = errors.New("twheel: the operation was cancelled")
-	ErrClosed    = errors.New("twheel: the purgatory was closed or removed")
-)
 
 // An Operation to add. Without a condition, one with keys completes by a signal of any of them.
 type Operation struct {
 	Keys      []Watch
-	Condition uint32
-	Quorum    uint32        // number of keys, for the condition Quorum
-	Threshold uint64        // sum of the amounts of signals, for Sum
+	Condition uint32        // CondAny, CondAll, CondQuorum or CondSum
+	Quorum    uint32        // number of keys
+	Threshold uint64        // sum of the amounts of signals
 	Timeout   time.Duration // 0 is no timeout; see At
 	At        uint64        // instead of a timeout, time on the clock in ns
-	Clock     uint32        // of At and Timeout; a timeout on Realtime is one on Monotonic
+	Clock     uint32        // clockid, see Documentation/device.rst: 0 is CLOCK_REALTIME
 	Slack     time.Duration // it may expire later by this
 	Cookie    uint64        // in its event
 	Detached  bool          // it outlives the file, and its event goes to the queue
 	Queue     uint32
-	Then      func(Event) // called with its event, in the goroutine that reads
+	Then      func(*Event) // called with the event, in the goroutine that reads
 }
 
 // On returns an operation that watches keys, with a timeout.
@@ -106,17 +75,15 @@ func On(timeout time.Duration, keys ...Key) Operation {
 	return op
 }
 
-// An Event is the end of an operation or, with More, of one of its periods.
+// An Event is the end of an operation, or of a period of one from elsewhere, as the kernel delivers it.
 type Event struct {
-	ID, Cookie, Value  uint64
-	Reason             Reason
-	Errno              syscall.Errno // of a completion with an error
-	Deadline, Time     uint64        // in ns of the clock
-	Clock              uint32
-	Expirations        uint64
-	Satisfied, Missing uint64
-	More               bool
-	Again              bool // delivered before, and not confirmed
+	ID, Cookie, Value, Deadline, Time     uint64 // times in ns of the clock
+	Reason                                uint32 // ReasonCompleted, ReasonExpired or ReasonCancelled
+	Flags                                 uint32 // EventMore: it continues; EventAgain: not confirmed before
+	Error                                 int32  // of a completion with an error, negative
+	Clock                                 uint32
+	Expirations, Satisfied, Missing, Cell uint64
+	spare                                 [5]uint64
 }
 
 // A Queue delivers events: those of detached operations.
@@ -126,74 +93,57 @@ type Queue struct {
 }
 
 // newQueue takes over a non-blocking descriptor, which the poller of the runtime accepts.
-func newQueue(fd int, name string) (*Queue, error) {
+func newQueue(fd int, name string) *Queue {
 	file := os.NewFile(uintptr(fd), name)
-	conn, err := file.SyscallConn()
-	return &Queue{file, conn}, err
+	conn, _ := file.SyscallConn() // fails without a file only
+	return &Queue{file, conn}
 }
 
 // ioctl does not use Fd(), which would make the descriptor a blocking one.
-func (q *Queue) ioctl(request uint32, args unsafe.Pointer) (fd int, err error) {
-	refused := q.conn.Control(func(file uintptr) {
-		ret, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file, uintptr(request), uintptr(args))
-		if fd = int(ret); errno != 0 {
+func ioctl[Args any](q *Queue, request uint32, args *Args) (result int, err error) {
+	refused := q.conn.Control(func(fd uintptr) {
+		ret, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, uintptr(request),
+			uintptr(unsafe.Pointer(args)))
+		if result = int(ret); errno != 0 {
 			err = errno
 		}
 	})
 	if refused != nil {
-		err = ErrClosed
+		err = os.ErrClosed
 	}
-	return fd, err
+	return result, err
 }
 
 // Read waits for an event, and returns it and those behind it, up to max. It returns io.EOF
 // after the last event.
 func (q *Queue) Read(max int) ([]Event, error) {
-	raw := make([]event, max)
-	size := int(unsafe.Sizeof(raw[0]))
-	n, err := q.file.Read(unsafe.Slice((*byte)(unsafe.Pointer(&raw[0])), max*size))
-	if err != nil {
-		return nil, err
-	}
-	events := make([]Event, n/size)
-	for i := range events {
-		r := &raw[i]
-		events[i] = Event{r.id, r.cookie, r.value, Reason(r.reason), syscall.Errno(-r.error), r.deadline,
-			r.time, r.clock, r.expirations, r.satisfied, r.missing, r.flags&eventMore != 0,
-			r.flags&eventAgain != 0}
-	}
-	return events, nil
+	events := make([]Event, max)
+	size := int(unsafe.Sizeof(events[0]))
+	n, err := q.file.Read(unsafe.Slice((*byte)(unsafe.Pointer(&events[0])), max*size))
+	return events[:n/size], err
 }
 
 // Confirm confirms an event of the latest Read of a queue that was opened with confirm.
-func (q *Queue) Confirm(event Event) error {
-	args := confirmArgs{id: event.ID}
-	_, err := q.ioctl(iocConfirm, unsafe.Pointer(&args))
+func (q *Queue) Confirm(event *Event) error {
+	_, err := ioctl(q, iocConfirm, &confirmArgs{id: event.ID})
 	return err
 }
 
 // Close closes the descriptor. A Read that waits returns.
-func (q *Queue) Close() error {
-	return q.file.Close()
-}
+func (q *Queue) Close() error { return q.file.Close() }
 
 // A Purgatory is open until Close. All methods may be called by several goroutines at once.
 type Purgatory struct {
-	queue   *Queue
-	onEvent func(Event)
-	adds    sync.RWMutex // held by an add until its operation is in waits
-	mutex   sync.Mutex   // protects waits and ended
-	waits   map[uint64]*Wait
-	ended   bool
-	reader  chan struct{} // closed when the events are not read any more
+	queue  *Queue
+	reader chan struct{} // closed after the last event
+	cells  atomic.Pointer[Cells]
+	mutex  sync.Mutex // protects the others
+	last   uint64     // cookie
+	waits  map[uint64]*Wait
 }
 
-// Open opens a private purgatory, or that of a name. onEvent, if it is not nil, gets the events of
-// operations that no Add or Submit of this object has added.
-func Open(name string, onEvent func(Event)) (*Purgatory, error) {
-	if strings.ContainsAny(name, "/\x00") {
-		return nil, syscall.EINVAL
-	}
+// Open opens a private purgatory, or that of a name.
+func Open(name string) (*Purgatory, error) {
 	node := "/dev/twheel"
 	if name != "" {
 		node += "-" + name
@@ -202,141 +152,134 @@ func Open(name string, onEvent func(Event)) (*Purgatory, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: node, Err: err}
 	}
-	queue, err := newQueue(fd, node)
-	if err != nil {
-		return nil, err
-	}
-	p := &Purgatory{queue: queue, onEvent: onEvent, waits: make(map[uint64]*Wait),
-		reader: make(chan struct{})}
+	p := &Purgatory{queue: newQueue(fd, node), reader: make(chan struct{}), waits: make(map[uint64]*Wait)}
 	go p.read()
 	return p, nil
 }
 
-// Close closes the descriptor, which cancels all operations but detached ones. Functions that get
-// events must not call it.
+// Close cancels all operations but detached ones, waits until their events have been delivered, and
+// closes the descriptor. A Then must not call it.
 func (p *Purgatory) Close() error {
-	err := p.queue.Close()
+	ioctl(p.queue, iocDrain, &drainArgs{})
 	<-p.reader
-	return err
+	return p.queue.Close()
 }
 
-// Events opens a queue of detached events of a named purgatory. With confirm, the events of a Read
-// are delivered again unless the next Read or a Confirm follows.
-func (p *Purgatory) Events(number uint32, confirm bool) (*Queue, error) {
-	args := eventsArgs{queue: number}
-	if confirm {
-		args.flags = eventsConfirm
-	}
-	fd, err := p.queue.ioctl(iocEvents, unsafe.Pointer(&args))
+// Events opens a queue of detached events of a named purgatory. With EventsConfirm, the events of a
+// Read are delivered again unless the next Read or a Confirm follows.
+func (p *Purgatory) Events(number, flags uint32) (*Queue, error) {
+	args := eventsArgs{flags: flags | syscall.O_NONBLOCK, queue: number}
+	fd, err := ioctl(p.queue, iocEvents, &args)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.SetNonblock(fd, true); err != nil {
-		return nil, err
-	}
-	return newQueue(fd, p.queue.file.Name())
+	return newQueue(fd, p.queue.file.Name()), nil
 }
 
-// read delivers the events until the purgatory is closed.
+// read delivers the events until the purgatory is drained or removed.
 func (p *Purgatory) read() {
 	defer close(p.reader)
 	for {
 		events, err := p.queue.Read(64)
-		if errors.Is(err, syscall.EINTR) {
-			continue
-		}
-		// The adds of these events are in waits once they have let go of the lock.
-		p.adds.Lock()
-		p.adds.Unlock()
 		if err != nil {
-			p.end()
 			return
 		}
-		for _, event := range events {
-			p.mutex.Lock()
-			wait := p.waits[event.ID]
-			delete(p.waits, event.ID)
-			p.mutex.Unlock()
-			if wait != nil {
-				wait.finish(event, nil)
-			} else if p.onEvent != nil {
-				p.onEvent(event)
+		for i := range events {
+			if event := &events[i]; event.Cell != 0 {
+				p.cells.Load().end(event)
+			} else if wait := p.take(event.Cookie); wait != nil {
+				wait.end(event)
 			}
 		}
-	}
-}
-
-func (p *Purgatory) end() {
-	p.mutex.Lock()
-	waits := p.waits
-	p.waits, p.ended = nil, true
-	p.mutex.Unlock()
-	for _, wait := range waits {
-		wait.finish(Event{}, ErrClosed)
 	}
 }
 
 // A Wait is an operation that was added.
 type Wait struct {
-	ID    uint64
-	op    Operation
-	ctx   context.Context
-	done  chan struct{}
-	event Event
-	err   error
+	ID     uint64 // set when Add or Submit returns
+	p      *Purgatory
+	op     Operation
+	ctx    context.Context
+	cookie uint64 // in its event; 0 if that goes to a queue
+	done   chan struct{}
+	event  Event
+	err    error
 }
 
-// register is called with p.adds held.
-func (p *Purgatory) register(wait *Wait, id uint64) {
-	wait.ID = id
-	if wait.op.Detached {
-		return
+// prepare packs an operation. The keys are in memory of the heap, which does not move. The event may
+// come before the call returns.
+func (p *Purgatory) prepare(ctx context.Context, op Operation) (*Wait, addArgs) {
+	wait := &Wait{p: p, op: op, ctx: ctx, done: make(chan struct{})}
+	args := addArgs{clock: op.Clock, deadline: 1<<64 - 1, cookie: op.Cookie, condition: op.Condition,
+		quorum: op.Quorum, threshold: op.Threshold, slack: uint64(op.Slack), queue: op.Queue}
+	if keys := wait.op.Keys; len(keys) > 0 {
+		args.keys = uint64(uintptr(unsafe.Pointer(&keys[0])))
+		args.nrKeys, args.keySize = uint32(len(keys)), uint32(unsafe.Sizeof(keys[0]))
+		if op.Condition == 0 {
+			args.condition = CondAny
+		}
+	}
+	if op.At != 0 {
+		args.deadline, args.flags = op.At, addAbstime
+	} else if op.Timeout != 0 {
+		args.deadline = interval(op.Timeout)
+	}
+	if op.Detached {
+		args.flags |= addDetached
+		return wait, args
 	}
 	p.mutex.Lock()
-	ended := p.ended
-	if !ended {
-		p.waits[id] = wait
-	}
-	p.mutex.Unlock()
-	if ended {
-		wait.finish(Event{}, ErrClosed)
-	} else if wait.ctx.Done() != nil {
+	defer p.mutex.Unlock()
+	p.last++
+	wait.cookie, args.cookie, p.waits[p.last] = p.last, p.last, wait
+	return wait, args
+}
+
+// take returns the Wait of a cookie, once.
+func (p *Purgatory) take(cookie uint64) *Wait {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	wait := p.waits[cookie]
+	delete(p.waits, cookie)
+	return wait
+}
+
+// settle is called with the result of an add.
+func (w *Wait) settle(id uint64, err error) {
+	if w.ID = id; err != nil {
+		w.p.take(w.cookie)
+		w.err = err
+		close(w.done)
+	} else if w.cookie != 0 && w.ctx.Done() != nil {
 		go func() {
 			select {
-			case <-wait.ctx.Done():
-				p.Cancel(id)
-			case <-wait.done:
+			case <-w.ctx.Done():
+				w.p.Cancel(id)
+			case <-w.done:
 			}
 		}()
 	}
 }
 
-func (w *Wait) finish(event Event, err error) {
-	switch {
-	case err != nil:
-	case event.Reason == Expired:
-		err = ErrExpired
-	case event.Reason == Cancelled && w.ctx.Err() != nil:
-		err = w.ctx.Err()
-	case event.Reason == Cancelled:
-		err = ErrCancelled
-	case event.Errno != 0:
-		err = event.Errno
+func (w *Wait) end(event *Event) {
+	event.Cookie = w.op.Cookie
+	w.event, w.err = *event, ends[event.Reason]
+	if event.Error != 0 {
+		w.err = syscall.Errno(-event.Error)
+	} else if event.Reason == ReasonCancelled && w.ctx.Err() != nil {
+		w.err = w.ctx.Err()
 	}
-	w.event, w.err = event, err
 	close(w.done)
-	if w.op.Then != nil && event.ID != 0 {
+	if w.op.Then != nil {
 		w.op.Then(event)
 	}
 }
 
 // Done returns a channel that is closed at the end of the operation. That of a detached one stays open.
-func (w *Wait) Done() <-chan struct{} {
-	return w.done
-}
+func (w *Wait) Done() <-chan struct{} { return w.done }
 
 // Result waits for the end of the operation. It returns its event and ErrExpired, ErrCancelled, the
-// error of the context that cancelled it, ErrClosed, or the errno of its completion.
+// error of the context that cancelled it, or the syscall.Errno of its completion.
 func (w *Wait) Result() (Event, error) {
 	<-w.done
 	return w.event, w.err
@@ -349,99 +292,39 @@ func interval(timeout time.Duration) uint64 {
 	return uint64(timeout)
 }
 
-// args packs an operation. The keys stay alive by the second result: memory of the heap does not move.
-func (op *Operation) args() (addArgs, []watchSpec) {
-	specs := make([]watchSpec, len(op.Keys))
-	args := addArgs{clock: op.Clock, deadline: never, cookie: op.Cookie, condition: op.Condition,
-		quorum: op.Quorum, threshold: op.Threshold, slack: uint64(op.Slack), queue: op.Queue}
-	for i, watch := range op.Keys {
-		specs[i] = watchSpec{key: watch.Key, need: watch.Need}
-		if watch.Need == 0 {
-			specs[i].need = 1
-		}
-	}
-	if len(specs) > 0 {
-		args.keys = uint64(uintptr(unsafe.Pointer(&specs[0])))
-		args.nrKeys, args.keySize = uint32(len(specs)), uint32(unsafe.Sizeof(specs[0]))
-		if op.Condition == None {
-			args.condition = Any
-		}
-	}
-	switch {
-	case op.At != 0:
-		args.deadline, args.flags = op.At, addAbstime
-	case op.Timeout != 0:
-		args.deadline = interval(op.Timeout)
-		fallthrough
-	default:
-		if op.Clock == Realtime {
-			args.clock = Monotonic
-		}
-	}
-	if op.Detached {
-		args.flags |= addDetached
-	}
-	return args, specs
-}
-
-// Add adds an operation. The end of the context cancels it.
+// Add adds an operation. The end of the context cancels it, unless it is detached.
 func (p *Purgatory) Add(ctx context.Context, op Operation) (*Wait, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	wait := &Wait{op: op, ctx: ctx, done: make(chan struct{})}
-	args, specs := op.args()
-	p.adds.RLock()
-	defer p.adds.RUnlock()
-	_, err := p.queue.ioctl(iocAdd, unsafe.Pointer(&args))
-	runtime.KeepAlive(specs)
-	if err != nil {
-		return nil, err
-	}
-	p.register(wait, args.id)
-	return wait, nil
+	wait, args := p.prepare(ctx, op)
+	_, err := ioctl(p.queue, iocAdd, &args)
+	wait.settle(args.id, err)
+	return wait, err
 }
 
-// ended turns ENOENT into false.
-func ended(err error) (bool, error) {
-	if err == syscall.ENOENT {
-		return false, nil
-	}
-	return err == nil, err
+// Cancel cancels an operation. It fails with ENOENT if the operation had ended before.
+func (p *Purgatory) Cancel(id uint64) error {
+	_, err := ioctl(p.queue, iocCancel, &cancelArgs{id: id})
+	return err
 }
 
-// Cancel cancels an operation. It returns false if the operation had ended before.
-func (p *Purgatory) Cancel(id uint64) (bool, error) {
-	args := cancelArgs{id: id}
-	_, err := p.queue.ioctl(iocCancel, unsafe.Pointer(&args))
-	return ended(err)
+// Complete completes an operation, with an errno or 0. It fails as Cancel.
+func (p *Purgatory) Complete(id, value uint64, errno syscall.Errno) error {
+	_, err := ioctl(p.queue, iocComplete, &completeArgs{id: id, value: value, error: -int32(errno)})
+	return err
 }
 
-// Complete completes an operation, with an errno or 0. It returns as Cancel.
-func (p *Purgatory) Complete(id, value uint64, errno syscall.Errno) (bool, error) {
-	args := completeArgs{id: id, value: value, error: -int32(errno)}
-	_, err := p.queue.ioctl(iocComplete, unsafe.Pointer(&args))
-	return ended(err)
-}
-
-// Rearm moves the deadline. It returns as Cancel.
-func (p *Purgatory) Rearm(id uint64, timeout time.Duration) (bool, error) {
-	args := rearmArgs{id: id, deadline: interval(timeout)}
-	_, err := p.queue.ioctl(iocRearm, unsafe.Pointer(&args))
-	return ended(err)
+// Rearm moves the deadline. It fails as Cancel.
+func (p *Purgatory) Rearm(id uint64, timeout time.Duration) error {
+	_, err := ioctl(p.queue, iocRearm, &rearmArgs{id: id, deadline: interval(timeout)})
+	return err
 }
 
 // Signal signals a key and returns the number of operations that this has completed, at most limit
 // unless that is 0. An amount of 0 is 1.
 func (p *Purgatory) Signal(key Key, value, amount uint64, limit uint32) (int, error) {
 	args := signalArgs{key: key, value: value, amount: amount, limit: limit}
-	_, err := p.queue.ioctl(iocSignal, unsafe.Pointer(&args))
+	_, err := ioctl(p.queue, iocSignal, &args)
 	return int(args.completed), err
-}
-
-// CancelKey cancels the operations that watch a key, and returns their number.
-func (p *Purgatory) CancelKey(key Key) (int, error) {
-	args := cancelKeyArgs{key: key}
-	_, err := p.queue.ioctl(iocCancelKey, unsafe.Pointer(&args))
-	return int(args.cancelled), err
 }

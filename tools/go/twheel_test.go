@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"reflect"
 	"regexp"
 	"strings"
@@ -23,31 +24,39 @@ func TestStructuresHaveTheLayoutOfTheKernel(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for _, args := range []any{watchSpec{}, addArgs{}, cancelArgs{}, completeArgs{}, rearmArgs{},
-		signalArgs{}, cancelKeyArgs{}, batchArgs{}, eventsArgs{}, confirmArgs{}, command{}, result{},
-		event{}} {
+	structures := map[string]any{"watchSpec": Watch{}, "event": Event{}, "result": Result{},
+		"addArgs": addArgs{}, "cancelArgs": cancelArgs{}, "completeArgs": completeArgs{},
+		"rearmArgs": rearmArgs{}, "signalArgs": signalArgs{}, "exchangeArgs": exchangeArgs{},
+		"batchArgs": batchArgs{}, "drainArgs": drainArgs{}, "eventsArgs": eventsArgs{},
+		"confirmArgs": confirmArgs{}, "cellsArgs": cellsArgs{}, "command": command{}}
+	plain := func(text string) string { return strings.ToLower(strings.ReplaceAll(text, "_", "")) }
+	lines := plain(string(text))
+	for name, args := range structures {
 		kind := reflect.TypeOf(args)
-		name := "twheel_" + snake(kind.Name())
-		if size := fmt.Sprintf("\nsize %s %d\n", name, kind.Size()); !strings.Contains(string(text), size) {
-			t.Error("not in the layout:", size)
+		if line := plain(fmt.Sprintf("\nsize twheel%s %d\n", name, kind.Size())); !strings.Contains(lines, line) {
+			t.Error("not in the layout:", line)
 		}
 		for i := 0; i < kind.NumField(); i++ {
 			field := kind.Field(i)
-			line := fmt.Sprintf("\nfield %s.%s %d %d\n", name, snake(field.Name), field.Offset,
-				field.Type.Size())
-			if !strings.Contains(string(text), line) {
+			line := plain(fmt.Sprintf("\nfield twheel%s.%s %d %d\n", name, field.Name, field.Offset, field.Type.Size()))
+			if !strings.Contains(lines, line) {
 				t.Error("not in the layout:", line)
 			}
 		}
 	}
+	source, err := os.ReadFile("abi.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range regexp.MustCompile(`(\w+) struct`).FindAllStringSubmatch(string(source), -1) {
+		if structures[match[1]] == nil {
+			t.Error("not compared:", match[1])
+		}
+	}
 }
 
-func snake(name string) string {
-	return strings.ToLower(regexp.MustCompile("([A-Z])").ReplaceAllString(name, "_$1"))
-}
-
-func open(t *testing.T, onEvent func(Event)) *Purgatory {
-	p, err := Open("", onEvent)
+func open(t *testing.T) *Purgatory {
+	p, err := Open("")
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip(err)
 	}
@@ -67,10 +76,10 @@ func add(t *testing.T, p *Purgatory, ctx context.Context, op Operation) *Wait {
 }
 
 func TestASignalCompletesAnOperation(t *testing.T) {
-	p := open(t, nil)
+	p := open(t)
 	then := make(chan Event, 1)
-	op := Operation{Keys: []Watch{{Number(1), 1}, {Number(2), 2}}, Condition: All, Cookie: 9,
-		Then: func(event Event) { then <- event }}
+	op := Operation{Keys: []Watch{{Key: Number(1)}, {Key: Number(2), Need: 2}}, Condition: CondAll,
+		Cookie: 9, Then: func(event *Event) { then <- *event }}
 	wait := add(t, p, context.Background(), op)
 	for i, key := range []uint64{1, 2, 2} {
 		if nr, err := p.Signal(Number(key), 5, 0, 0); err != nil || nr != i/2 {
@@ -87,35 +96,35 @@ func TestASignalCompletesAnOperation(t *testing.T) {
 }
 
 func TestErrorsOfAnEnd(t *testing.T) {
-	p := open(t, nil)
+	p := open(t)
 	background := context.Background()
 	if event, err := add(t, p, background, On(time.Millisecond)).Result(); err != ErrExpired || event.Time < event.Deadline {
 		t.Error(event, err)
 	}
 	wait := add(t, p, background, Operation{})
-	if ended, err := p.Cancel(wait.ID); !ended || err != nil {
-		t.Error(ended, err)
+	if err := p.Cancel(wait.ID); err != nil {
+		t.Error(err)
 	}
 	if _, err := wait.Result(); err != ErrCancelled {
 		t.Error(err)
 	}
-	if ended, err := p.Cancel(wait.ID); ended || err != nil {
-		t.Error(ended, err)
+	if err := p.Cancel(wait.ID); err != syscall.ENOENT {
+		t.Error(err)
 	}
 	wait = add(t, p, background, Operation{})
-	if ended, err := p.Complete(wait.ID, 0, syscall.EPIPE); !ended || err != nil {
-		t.Error(ended, err)
+	if err := p.Complete(wait.ID, 0, syscall.EPIPE); err != nil {
+		t.Error(err)
 	}
 	if _, err := wait.Result(); err != syscall.EPIPE {
 		t.Error(err)
 	}
-	if _, err := p.Add(background, Operation{Condition: Quorum, Quorum: 2}); err != syscall.EINVAL {
+	if _, err := p.Add(background, Operation{Condition: CondQuorum, Quorum: 2}); err != syscall.EINVAL {
 		t.Error(err)
 	}
 }
 
 func TestAContextCancelsItsOperation(t *testing.T) {
-	p := open(t, nil)
+	p := open(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	wait := add(t, p, ctx, On(time.Hour, Number(1)))
 	cancel()
@@ -132,18 +141,18 @@ func TestAContextCancelsItsOperation(t *testing.T) {
 
 func TestABatchHasResults(t *testing.T) {
 	const nr = 3000
-	p := open(t, nil)
+	p := open(t)
 	batch := p.Batch()
 	waits := make([]*Wait, nr)
 	for i := range waits {
 		waits[i] = batch.Add(context.Background(), On(time.Hour, Number(uint64(i))))
 	}
-	wrong := batch.Add(context.Background(), Operation{Condition: Quorum, Quorum: 2})
+	wrong := batch.Add(context.Background(), Operation{Condition: CondQuorum, Quorum: 2})
 	for i := range waits {
 		batch.Signal(Number(uint64(i)), uint64(i), 0, 0)
 	}
 	results, err := batch.Submit()
-	if err != nil || len(results) != 2*nr+1 || results[nr].Err != syscall.EINVAL || results[nr+1].Value != 1 {
+	if err != nil || len(results) != 2*nr+1 || results[nr].Err() != syscall.EINVAL || results[nr+1].Value != 1 {
 		t.Fatal(len(results), err)
 	}
 	if _, err := wrong.Result(); err != syscall.EINVAL {
@@ -157,7 +166,7 @@ func TestABatchHasResults(t *testing.T) {
 }
 
 func TestManyGoroutinesWait(t *testing.T) {
-	p := open(t, nil)
+	p := open(t)
 	done := make(chan error)
 	for i := 0; i < 500; i++ {
 		go func(key Key) {
@@ -179,15 +188,93 @@ func TestManyGoroutinesWait(t *testing.T) {
 }
 
 func TestCloseEndsTheWaits(t *testing.T) {
-	p := open(t, nil)
-	wait := add(t, p, context.Background(), Operation{})
+	p := open(t)
+	completed := add(t, p, context.Background(), Operation{})
+	pending := add(t, p, context.Background(), Operation{})
+	if err := p.Complete(completed.ID, 3, 0); err != nil {
+		t.Error(err)
+	}
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := wait.Result(); err != ErrClosed {
+	if event, err := completed.Result(); err != nil || event.Value != 3 {
+		t.Error(event, err)
+	}
+	if _, err := pending.Result(); err != ErrCancelled {
 		t.Error(err)
 	}
-	if _, err := p.Add(context.Background(), Operation{}); err != ErrClosed {
+	if _, err := p.Add(context.Background(), Operation{}); err != os.ErrClosed {
+		t.Error(err)
+	}
+	batch := p.Batch()
+	wait := batch.Add(context.Background(), Operation{})
+	if results, err := batch.Submit(); len(results) != 0 || err != os.ErrClosed {
+		t.Error(results, err)
+	}
+	if _, err := wait.Result(); err != os.ErrClosed {
+		t.Error(err)
+	}
+	if len(p.waits) != 0 {
+		t.Error(len(p.waits))
+	}
+}
+
+func twheelctl(t *testing.T, words ...string) {
+	if text, err := exec.Command("twheelctl", words...).CombinedOutput(); err != nil {
+		t.Fatal(string(text), err)
+	}
+}
+
+func TestAnEventThatIsNotConfirmedComesAgain(t *testing.T) {
+	open(t)
+	twheelctl(t, "create", "go")
+	t.Cleanup(func() { twheelctl(t, "remove", "--force", "go") })
+	p, err := Open("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cookie := uint64(1); cookie <= 2; cookie++ {
+		add(t, p, context.Background(), Operation{Timeout: time.Millisecond, Cookie: cookie, Detached: true, Queue: 2})
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	p, err = Open("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	var queue *Queue
+	next := func() Event {
+		events, err := queue.Read(1)
+		if err != nil || len(events) != 1 {
+			t.Fatal(events, err)
+		}
+		return events[0]
+	}
+	if queue, err = p.Events(2, EventsConfirm); err != nil {
+		t.Fatal(err)
+	}
+	first := next()
+	if err := queue.Close(); err != nil {
+		t.Error(err)
+	}
+	if queue, err = p.Events(2, EventsConfirm); err != nil {
+		t.Fatal(err)
+	}
+	again, second := next(), next()
+	if err := queue.Confirm(&second); err != nil {
+		t.Error(err)
+	}
+	if again.ID != first.ID || again.Flags != EventAgain || first.Flags|second.Flags != 0 ||
+		first.Cookie+second.Cookie != 3 {
+		t.Error(first, again, second)
+	}
+	go func() {
+		time.Sleep(10 * time.Millisecond)
+		queue.Close()
+	}()
+	if _, err := queue.Read(1); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
 	}
 }
