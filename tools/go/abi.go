@@ -76,8 +76,8 @@ type (
 		flags, reserved uint32
 	}
 	cellsArgs struct {
-		flags, nr           uint32
-		monotonic, boottime int64
+		flags, nr                       uint32
+		monotonicOffset, boottimeOffset int64
 	}
 	command struct {
 		cmd, reserved uint32

@@ -67,7 +67,7 @@ func (p *Purgatory) Cells(nr uint32, timeout time.Duration) (*Cells, error) {
 		var now syscall.Timespec
 		since := time.Since(c.begin)
 		syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&now)), 0)
-		if zero := now.Nano() - int64(since) - args.monotonic; zero < c.zero {
+		if zero := now.Nano() - int64(since) - args.monotonicOffset; zero < c.zero {
 			c.zero = zero
 		}
 	}

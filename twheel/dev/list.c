@@ -15,6 +15,7 @@
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 
+#include "../core/cell.h"
 #include "detached.h"
 #include "file.h"
 #include "list.h"

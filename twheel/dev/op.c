@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 
 #include "../compat.h"
+#include "../core/cell.h"
 #include "../op/op.h"
 #include "cells.h"
 #include "detached.h"
