@@ -179,25 +179,61 @@ static __u64 some_word(struct thread *t, __u64 word)
 	}
 }
 
+/* Add an operation to the file of this step. A few of them have cells. */
+static void add_some_op(struct thread *t)
+{
+	const struct step *step = t->step;
+	struct step add = { .kind = TWHEEL_CALL_ADD, .slot = step->slot };
+	__u64 bytes = next_random(&t->detail);
+
+	memcpy(add.arg, &bytes, sizeof(add.arg));
+	add.seed = next_random(&t->detail);
+	run_step(t, &add);
+	t->step = step;
+}
+
+/* An operation with a cell: by chance, nearly all exchanges would fail. */
+static __u64 id_with_cell(struct thread *t, const struct view *view)
+{
+	struct twheel_pending pending[32];
+	unsigned int tries;
+
+	for (tries = 0; tries < 16; tries++) {
+		struct twheel_list_args list = {
+			.entries = (uintptr_t)pending,
+			.max_entries = ARRAY_SIZE(pending),
+			.entry_size = sizeof(*pending),
+		};
+
+		ioctl(view->fd, TWHEEL_IOC_LIST, &list);
+		while (list.nr--)
+			if (pending[list.nr].flags & TWHEEL_PENDING_CELL)
+				return pending[list.nr].id;
+		add_some_op(t);
+	}
+	return some_id(t, view);
+}
+
 /* Change words of a file as programs do, while its calls and the kernel use them. */
 void step_store(struct thread *t)
 {
 	struct view view = look_at(t);
 	struct twheel_cells_args nr = { .nr = NR_CELLS };
+	__u64 *cells, id;
 	unsigned int n;
-	__u64 *cells;
 
 	ioctl(view.fd, TWHEEL_IOC_CELLS, &nr);
 	cells = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, view.fd, 0);
 	count_step(t->step->kind, cells != MAP_FAILED);
 	if (cells == MAP_FAILED)
 		return;
+	id = id_with_cell(t, &view);
 	for (n = 1 + draw(t, 64); n; n--) {
 		__u64 *cell = &cells[random_below(&t->detail, NR_CELLS)];
 		__u64 word = __atomic_load_n(cell, __ATOMIC_RELAXED);
 		__u64 next = some_word(t, word);
 		struct twheel_exchange_args args = {
-			.id = some_id(t, &view), .from = word,
+			.id = id, .from = word,
 			.to = (next & ~TWHEEL_CELL_IDLE) - random_below(&t->detail, 4),
 		};
 
