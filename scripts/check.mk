@@ -23,7 +23,7 @@ flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
 # The kernels of the table for which an expression of awk holds.
 rows = $(shell awk '/^[a-z0-9]/ && $(1) { print $$1 }' scripts/kernels)
 stock := $(call rows,$$2 != "source")
-device := $(stock) $(if $(LONG),debug)
+device := $(stock) $(if $(LONG),debug) kcsan
 built := $(call rows,$$2 == "source")
 kernels := $(stock) $(built)
 torture := torture $(addprefix torture-,$(call rows,$$6 == "long"))

@@ -20,6 +20,14 @@ unload()
 	rmmod "$1"
 }
 
+# Enable KCSAN only in a job, since booting the kernel has known data races.
+watch_for_races()
+{
+	[ -e /sys/kernel/debug/kcsan ] || return 0
+	echo 100 >/sys/module/kcsan/parameters/skip_watch
+	echo on >/sys/kernel/debug/kcsan
+}
+
 # with_twheel COMMAND...: run it with the module loaded.
 with_twheel()
 {
