@@ -8,7 +8,7 @@ Sphinx extension: pictures of calls and events between programs, on a time line 
        NAME -> NAME: TEXT   a call, a signal or an event
        NAME: TEXT           a remark
        NAME x: TEXT         the end of a process
-       NAME +: TEXT         a process that begins here
+       NAME +: TEXT         a process that begins here, perhaps again
 
 The colours are in twheel.css, those of the theme.
 """
@@ -30,8 +30,10 @@ class Picture:
         step = WIDTH / len(names)
         self.title, self.lines, self.step = title, lines[1:], step
         self.x = {name: step * (i + .5) for i, name in enumerate(names)}
-        late = {line.split(" +")[0] for line in self.lines if re.match(r"[^:]*\+:", line)}
-        self.since = {name: HEAD for name in names if name not in late}
+        first = {}  # the end or the begin of a process
+        for found in filter(None, (re.match(r"([^:>]*) ([x+]):", line) for line in self.lines)):
+            first.setdefault(found[1], found[2])
+        self.since = {name: HEAD for name in names if first.get(name) != "+"}
         self.parts = [self.box(name, 0, name, "head") for name in self.since]
 
     def box(self, name, y, text, kind):
