@@ -13,11 +13,11 @@ import functools
 import os
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self, TypeAlias
 
 from . import _lib
-from ._key import U64_MAX, KeyLike, WatchLike, pair_of, s32, spec_of, specs, u64
+from ._key import KeyLike, WatchLike, pair_of, s32, spec_of, specs, u64
 from ._lib import check, lib
 from ._purgatory import (
     Event,
@@ -57,8 +57,9 @@ CANCEL_KEY = Command(8, "QQ8x")
 # struct twheel_result: the value, the error and a reserved field.
 RESULT = struct.Struct("=Qi4x")
 
-# The fields of a struct twheel_add_args that two adds of a program differ in: deadline, cookie, id, keys.
-FIELDS = struct.Struct("=4Q")
+# Those of ADDS with keys, split at the fields that two adds of a program differ in: deadline, cookie, id
+# and keys.
+SPLIT = [struct.Struct(f"=16s4Q{size}s") for size in (16, 56)]
 
 
 def add_command(args: bytes) -> bytes:
@@ -221,14 +222,17 @@ class Batch:
 @functools.lru_cache(maxsize=64)
 def template(
     nr_keys: int, has_timeout: bool = True, **options: Any
-) -> tuple[bytes, int, bytes]:
+) -> tuple[Callable[..., bytes], bytes, int, bytes]:
     """
-    The command of an add before its deadline, a deadline that is absolute or never, and the command
-    after the address of its keys. Most adds of a program have the same options.
+    The function that packs the command of an add, the command before the deadline, a deadline that
+    is absolute or never, and the command after the address of the keys. Most adds of a program have the
+    same options.
     """
     args = pack_add(nr_keys, 0, (0, 0, 0, 0), timeout=0 if has_timeout else None, **options)
-    command = ADDS[2].pack(args) if any(args[56:]) else ADDS[1].pack(args[:56])
-    return command[:16], FIELDS.unpack(command[16:48])[0], command[48:]
+    long = any(args[56:])
+    split = SPLIT[long]
+    head, expiry, *_, tail = split.unpack(ADDS[1 + long].pack(args))
+    return split.pack, head, expiry, tail
 
 
 class Wait:
@@ -241,8 +245,8 @@ class Wait:
     id: int  # 0 until it is added
 
 
-# Its specs of the keys, deadline, cookie, and the head and tail of its template().
-Add: TypeAlias = tuple[Wait, bytes, int, int, bytes, bytes]
+# Its specs of the keys, deadline, cookie, and the function, the head and the tail of its template().
+Add: TypeAlias = tuple[Wait, bytes, int, int, Callable[..., bytes], bytes, bytes]
 
 
 class Adds:
@@ -265,16 +269,16 @@ class Adds:
         """Put an add. Return True if there is no space for another one."""
         nr = len(wait.keys)
         specs = spec_of(wait.keys[0]) if nr == 1 else b"".join([spec_of(key) for key in wait.keys])
-        if not 0 <= cookie <= U64_MAX:
+        if cookie:
             u64(cookie, "cookie")
         if timeout is None:
-            head, expiry, tail = template(nr, False, **options)
+            pack, head, expiry, tail = template(nr, False, **options)
         else:
-            head, _, tail = template(nr, **options) if options else template(nr)
+            pack, head, _, tail = template(nr, **options) if options else template(nr)
             ns = timeout * 10**9
             expiry = ns if type(ns) is int and 0 <= ns < _lib.NEVER else interval(timeout)
         adds = self.adds
-        adds.append((wait, specs, expiry, cookie, head, tail))
+        adds.append((wait, specs, expiry, cookie, pack, head, tail))
         return len(adds) == self.MAX
 
     def take(self) -> list[Wait]:
@@ -291,8 +295,8 @@ class Adds:
         specs = b"".join([add[1] for add in adds])
         address = ctypes.cast(ctypes.c_char_p(specs), ctypes.c_void_p).value or 0
         commands = []
-        for _, own, expiry, cookie, head, tail in adds:
-            commands.append(head + FIELDS.pack(expiry, cookie, 0, address if own else 0) + tail)
+        for _, own, expiry, cookie, pack, head, tail in adds:
+            commands.append(pack(head, expiry, cookie, 0, address if own else 0, tail))
             address += len(own)
         packed = b"".join(commands)
         done = lib.twheel_execute(fd, packed, len(packed), self._results, len(adds), 0)

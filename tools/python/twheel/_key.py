@@ -18,6 +18,7 @@ U64_MAX = 2**64 - 1
 # struct twheel_watch_spec: the key, need and bit. It is filled faster than a ctypes.Structure.
 SPEC = struct.Struct("=QQI4x")
 NUMBER = struct.Struct("=8xQI4x")
+TEXT = struct.Struct("=16sI4x")
 NEED = struct.Struct("=I4x")
 ONE = NEED.pack(1)
 
@@ -136,7 +137,7 @@ def spec_of(key: WatchLike) -> bytes:
         if not 0 < len(raw) <= 16 or 0 in raw:
             text_of(key)
             fail_key(errno.ENAMETOOLONG if raw else errno.EINVAL, key, raw)
-        return raw.ljust(16, b"\0") + ONE
+        return TEXT.pack(raw, 1)
     if isinstance(key, Key):
         return SPEC.pack(key.high, key.low, 1)
     if isinstance(key, Watch):
