@@ -4,8 +4,10 @@
 Contenders in Python; see jobs.c for the jobs. asyncio: its call_later, and a dict for the keys.
 twheel_python: the package of the device in batches of 64 calls. twheel_python_cells: its cells, with
 a pool for each of ten timeouts, and the time read once for 1024 cells, since a system call is slow in
-the guest; they do not count signals. Both report only the time; the rest is that of the device. Random
-numbers are drawn before, since that takes longer than a heartbeat.
+the guest; they do not count signals. twheel_asyncio and asyncio_timeout: 1,000 tasks at once, each of
+which awaits an answer with a timeout, by wait() and by asyncio.timeout(); "await" is the part up to
+all adds. All of these report only the time; the rest is that of the device. Random numbers are drawn
+before, since that takes longer than a heartbeat.
 
     jobs.py CONTENDER JOB PENDING OPERATIONS SECONDS
 """
@@ -236,6 +238,65 @@ class Lives:
                 self.lives[i] = self.pools[i % len(self.pools)].arm(i, now)
 
 
+def awaits_of_twheel():
+    import twheel
+
+    purgatory = twheel.AsyncPurgatory()
+    options = {"quorum": NEED} if NEED else {}
+
+    def wait(keys):
+        return purgatory.wait(keys, timeout=SESSION, **options)
+
+    return wait, purgatory.signal
+
+
+def awaits_of_asyncio():
+    waits = {}
+
+    async def wait(keys):
+        future = asyncio.get_running_loop().create_future()
+        entry = [future, max(NEED, 1)]
+        for key in keys:
+            waits[key] = entry
+        try:
+            async with asyncio.timeout(SESSION):
+                await future
+        finally:
+            for key in keys:
+                del waits[key]
+
+    def signal(key):
+        entry = waits.get(key)
+        if entry:
+            entry[1] -= 1
+            if not entry[1]:
+                entry[0].set_result(None)
+
+    return wait, signal
+
+
+async def run_awaits():
+    """The keys are texts, as in most programs. Rounds of PENDING tasks."""
+    wait, signal = awaits_of_twheel() if CONTENDER == "twheel_asyncio" else awaits_of_asyncio()
+    keys = [tuple(f"order-{i}/{n}" for n in range(KEYS if NEED else 1)) for i in range(PENDING)]
+    start = added = 0
+    rounds = OPERATIONS // PENDING
+    for number in range(-1, rounds):
+        if not number:  # the first round is warm-up
+            start, added = time.monotonic(), 0
+        tasks = [asyncio.ensure_future(wait(of)) for of in keys]
+        before = time.monotonic()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        added += time.monotonic() - before
+        for of in keys:
+            for key in of[:NEED or 1]:
+                signal(key)
+        await asyncio.gather(*tasks)
+    report("cpu", "ns", (time.monotonic() - start) * 1e9 / (rounds * PENDING))
+    report("await", "ns", added * 1e9 / (rounds * PENDING))
+
+
 def measure(items):
     """The elapsed time, since the kernel does the work."""
     items.steps(items.draw(OPERATIONS // 4))
@@ -260,6 +321,8 @@ def run_twheel():
 
 if CONTENDER == "asyncio":
     asyncio.run(run_asyncio())
+elif CONTENDER in ("twheel_asyncio", "asyncio_timeout"):
+    asyncio.run(run_awaits())
 elif not NEED or CONTENDER == "twheel_python":
     run_twheel()
 print("end suite=peers")
