@@ -29,6 +29,7 @@ FIRES = {
     "reader_stopped": ["TwheelEventsNotRead", "TwheelMostlyExpires"],
     "queue_not_read": ["TwheelEventsNotRead"],
     "queue_nearly_full": ["TwheelEventsNotRead"],
+    "worker_hangs": ["TwheelEventsNotConfirmed"],
     "mostly_expires": ["TwheelMostlyExpires"],
     "late": ["TwheelLate"],
     "slow_callbacks": ["TwheelSlowCallbacks"],
@@ -45,9 +46,6 @@ OTHERS = {
     "stale": (["TwheelMetricsStale"],
               WHEEL | {'node_textfile_mtime_seconds{file="/var/lib/twheel.prom"}': "0+0x120"}),
     "missing": (["TwheelMetricsMissing"], {}),
-    "not_confirmed": (["TwheelEventsNotConfirmed"],
-                      WHEEL | {'twheel_oldest_unconfirmed_seconds{purgatory="orders",queue="0"}':
-                               "301+15x120"}),
 }
 
 
