@@ -318,7 +318,7 @@ static bool invalid_in_some_states(const struct trial *trial)
 		return add->flags & TWHEEL_ADD_CELL;
 	return trial->call == TWHEEL_CALL_WATCH || trial->call == TWHEEL_CALL_UNWATCH ||
 	       trial->call == TWHEEL_CALL_REARM || trial->call == TWHEEL_CALL_CREATE ||
-	       trial->call == TWHEEL_CALL_CONFIRM;
+	       trial->call == TWHEEL_CALL_CONFIRM || trial->call == TWHEEL_CALL_CELLS;
 }
 
 /* Return: true if the call may have failed with @error. */
@@ -343,7 +343,8 @@ bool may_fail(const struct trial *trial, int error)
 	case EBADF:
 		return lacks_access(trial);
 	case EPERM:
-		return row->control || (trial->maybe_restricted && needs_right(trial));
+		return row->control || trial->call == TWHEEL_CALL_EXCHANGE ||
+		       (trial->maybe_restricted && needs_right(trial));
 	case ESHUTDOWN:
 		return !row->control && row->mode & WRITE;
 	case ENOMEM:

@@ -469,8 +469,8 @@ void twheel_reader_close(struct twheel_events *events, struct twheel_reader *rea
 
 /*
  * Confirm the events of the previous read, and deliver some. Returns as twheel_events_read();
- * -EBUSY if another thread uses the reader; or -EOPNOTSUPP for io_uring, which repeats a multishot
- * read by itself. Such a read is synchronous, and must not block, like preadv2() with RWF_NOWAIT.
+ * -EBUSY if another thread uses the reader; or -EINVAL for io_uring, which repeats a multishot read
+ * by itself. Such a read is synchronous, and must not block, like preadv2() with RWF_NOWAIT.
  */
 ssize_t twheel_reader_read(struct twheel_events *events, struct twheel_reader *reader,
 			   struct kiocb *iocb, struct iov_iter *to)
@@ -478,9 +478,8 @@ ssize_t twheel_reader_read(struct twheel_events *events, struct twheel_reader *r
 	ssize_t ret;
 	u32 nr;
 
-	if (!is_sync_kiocb(iocb) || iocb->ki_flags & IOCB_NOWAIT)
-		return -EOPNOTSUPP;
-	if (iov_iter_count(to) < sizeof(struct twheel_event))
+	if (!is_sync_kiocb(iocb) || iocb->ki_flags & IOCB_NOWAIT ||
+	    iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
 	if (!mutex_trylock(&reader->lock))
 		return -EBUSY;
