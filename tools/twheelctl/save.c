@@ -34,7 +34,8 @@ static const char save_help[] =
 "  --json    has no effect: the output is JSON, one object per line\n"
 "\n"
 "Exits with 1, before it takes an event, if another process has one of them open: stop\n"
-"the services that 'twheelctl holders' lists.\n";
+"the services that 'twheelctl holders' lists. After a write error it ends with 3, and the\n"
+"event that could not be written is on standard error: see twheelctl(1).\n";
 
 /**
  * struct saving - a purgatory to save
@@ -78,6 +79,13 @@ static unsigned int mode_of_creation(const char *name)
 	return mode;
 }
 
+/* A line without an event is not worth standard error: the next save prints it again. */
+static bool print_line(json_t *object)
+{
+	print_json(object);
+	return flush_output();
+}
+
 static bool save_properties(struct saving *saving)
 {
 	json_t *object = json_query("purgatory", &saving->query);
@@ -89,7 +97,7 @@ static bool save_properties(struct saving *saving)
 	json_object_set_new(object, "mode", json_sprintf("%04o", mode));
 	json_object_set_new(object, "uid", json_number(node.st_uid));
 	json_object_set_new(object, "gid", json_number(node.st_gid));
-	return show_json(object);
+	return print_line(object);
 }
 
 /* A relative deadline with CLOCK_REALTIME counts on CLOCK_MONOTONIC. */
@@ -107,14 +115,15 @@ static void save_operation(const struct twheel_pending *listed, void *context)
 	json_t *object;
 
 	/* The operation may have ended: then it has an event. */
-	if (twheel_info(saving->fd, listed->id, &pending, keys, TWHEEL_MAX_KEYS))
+	if (saving->line.outcome ||
+	    twheel_info(saving->fd, listed->id, &pending, keys, TWHEEL_MAX_KEYS))
 		return;
 	object = json_info(&pending, keys);
 	if (is_relative(&pending))
 		json_object_set_new(object, "monotonic",
 				    json_deadline(pending.remaining > INT64_MAX ? TWHEEL_NEVER :
 						  now_ns() + pending.remaining));
-	if (!show_json(object))
+	if (!print_line(object))
 		saving->line.outcome = OUTCOME_DEVICE;
 }
 
@@ -189,8 +198,8 @@ static bool save_end(void)
 	char boot_id[BOOT_ID_SIZE];
 
 	read_boot_id(boot_id);
-	return show_json(json_pack("{s:s, s:s, s:o}", "type", "saved", "boot_id", boot_id,
-				   "time", json_digits(clock_ns(CLOCK_REALTIME))));
+	return print_line(json_pack("{s:s, s:s, s:o}", "type", "saved", "boot_id", boot_id,
+				    "time", json_digits(clock_ns(CLOCK_REALTIME))));
 }
 
 /* A file on a disk that cannot be written back is noticed here; a pipe has no fsync(). */
