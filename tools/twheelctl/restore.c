@@ -43,7 +43,9 @@ static const char restore_help[] =
 "restore if its clock is boottime.\n"
 "\n"
 "Nothing is added if a line of the file is wrong, or missing at its end. Exits with 1 if\n"
-"an operation was refused, which has no new ID, and the others are added.\n";
+"a purgatory has detached operations or unread events: then nothing is added, since these\n"
+"may be of an earlier restore; or if an operation was refused, which has no new ID, and\n"
+"the others are added.\n";
 
 /* The first half of the keys of this command: a random number. See placeholder(). */
 #define PLACEHOLDER	0x8d5f3c1eb29a4767ULL
@@ -520,6 +522,27 @@ static void end_purgatory(struct restore *restore)
 	restore->fd = -1;
 }
 
+/* A second restore would double the operations. The second pass reports a failure to open. */
+static void expect_empty(struct restore *restore)
+{
+	int fd = open_read_only(restore->name);
+	struct twheel_query_args query = { };
+	unsigned long long pending, unread;
+
+	if (fd < 0)
+		return;
+	twheel_query(fd, &query);
+	close(fd);
+	pending = query.detached;
+	unread = query.detached_unread + query.unconfirmed;
+	if (!pending && !unread)
+		return;
+	note(restore, OUTCOME_FAILED);
+	fprintf(stderr,
+		"twheelctl restore: %s: %llu operations are pending and %llu events unread, maybe of an earlier restore; 'twheelctl save %s --remove' moves them to another file\n",
+		restore->name, pending, unread, restore->name);
+}
+
 static bool take_properties(const json_t *object, struct twheel_create_args *args)
 {
 	const char *mode;
@@ -557,6 +580,7 @@ static bool take_purgatory_line(struct restore *restore, const json_t *object)
 		json_object_set_new(restore->marks, name,
 				    json_pack("{s:{}, s:{}, s:{}}",
 					      "satisfied", "periods", "ends"));
+		expect_empty(restore);
 	}
 	restore->mark = json_object_get(restore->marks, name);
 	if (!restore->adding)
@@ -564,7 +588,7 @@ static bool take_purgatory_line(struct restore *restore, const json_t *object)
 	memcpy(args.name, restore->name, sizeof(args.name));
 	create.outcome = create_purgatory(&create, &args, true);
 	if (!create.outcome)
-		restore->fd = open_named(&create, OPEN_WRITE_ONLY);
+		restore->fd = open_named(&create, OPEN_READ_WRITE);
 	note(restore, create.outcome);
 	return true;
 }
@@ -675,7 +699,7 @@ enum outcome restore_command(struct command_line *line)
 	restore.marks = json_object();
 	if (!read_lines(&restore, file)) {
 		line->outcome = OUTCOME_USAGE;
-	} else {
+	} else if (!line->outcome) {
 		restore.adding = true;
 		read_lines(&restore, file);
 	}
