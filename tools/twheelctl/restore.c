@@ -2,8 +2,8 @@
 /*
  * twheelctl restore: adds the operations and events that 'twheelctl save' has printed.
  *
- * The file is read twice. The first pass checks it, and notes the events and the keys that are
- * satisfied. The second one adds.
+ * All of the file is read before the first add, since it may be wrong, and since the events and the
+ * satisfied keys must be known. To parse it takes longer than to add.
  *
  * A key cannot be added as satisfied. So each key that is satisfied in an operation of a purgatory
  * is signalled once, after all adds, and the other operations that watch it are added with a need,
@@ -77,49 +77,71 @@ struct ending {
 
 /**
  * struct item - an operation to add
- * @id: its old ID
+ * @id: its old ID, as text
+ * @event: it is an unread event
  * @args: arguments of the add, without its time
  * @specs: its keys, by bit
  * @satisfied: bits of satisfied keys
  * @holes: bits without a key
+ * @remaining: of an operation: time to its deadline at the save
+ * @expirations: of an event
  * @ending: its deadline or end
  * @deferred: @ending follows the signals
  */
 struct item {
-	const char *id;
+	char id[24];
+	bool event;
 	struct twheel_add_args args;
-	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+	struct twheel_watch_spec *specs;
 	__u64 satisfied;
 	__u64 holes;
+	__u64 remaining;
+	__u64 expirations;
 	struct ending ending;
 	bool deferred;
 };
 
 /**
+ * struct purgatory - a purgatory of the file
+ * @args: its name and properties
+ * @satisfied: its satisfied keys: { KEY: true }
+ * @periods: { ID: first event of a periodic operation that goes on }
+ * @ends: operations that have ended: { ID: true }
+ * @items: what to add
+ * @nr: number of entries in @items
+ */
+struct purgatory {
+	struct twheel_create_args args;
+	json_t *satisfied;
+	json_t *periods;
+	json_t *ends;
+	struct item *items;
+	size_t nr;
+};
+
+/**
  * struct restore - a file
  * @line: the command line
- * @adding: the second pass
- * @fd: the purgatory of the line
- * @name: its name, or NULL
- * @marks: of each purgatory: { "satisfied": { KEY: true }, "periods" and "ends": { ID: event } }
- * @mark: that of @name
- * @end: the last line
+ * @purgatories: its purgatories
+ * @nr_purgatories: number of entries in @purgatories
+ * @ended: the last line has been read
  * @same_boot: the clocks still count from the same time
  * @away: time since the save, in ns
+ * @fd: the purgatory of the adds
+ * @name: its name
  * @list: what follows the signals
  * @nr: number of entries in @list
  * @serial: number of placeholders for one operation
  */
 struct restore {
 	struct command_line *line;
-	bool adding;
-	int fd;
-	char name[TWHEEL_NAME_SIZE];
-	json_t *marks;
-	json_t *mark;
-	json_t *end;
+	struct purgatory *purgatories;
+	size_t nr_purgatories;
+	bool ended;
 	bool same_boot;
 	__u64 away;
+	int fd;
+	const char *name;
 	struct ending *list;
 	size_t nr;
 	__u64 serial;
@@ -171,16 +193,11 @@ static __u32 condition_of(const char *name, bool *wrong)
 	return 0;
 }
 
-static json_t *marks_of(const struct restore *restore, const char *what)
-{
-	return json_object_get(restore->mark, what);
-}
-
-static bool is_marked(const struct restore *restore, struct twheel_key key)
+static bool is_satisfied(const struct purgatory *purgatory, struct twheel_key key)
 {
 	char text[TWHEEL_KEY_FORMAT_SIZE];
 
-	return json_object_get(marks_of(restore, "satisfied"), twheel_key_format(key, text));
+	return json_object_get(purgatory->satisfied, twheel_key_format(key, text));
 }
 
 /* The fields that operations and events have. */
@@ -188,8 +205,9 @@ static void parse_common(const json_t *object, struct item *item, bool *wrong)
 {
 	struct number clock = { };
 
-	*item = (struct item){ .ending.reason = TWHEEL_REASON_EXPIRED };
-	item->id = text_of(object, "id", wrong);
+	*wrong |= snprintf(item->id, sizeof(item->id), "%s", text_of(object, "id", wrong)) >=
+		  (int)sizeof(item->id);
+	item->ending.reason = TWHEEL_REASON_EXPIRED;
 	*wrong |= !take_clock(text_of(object, "clock", wrong), &clock);
 	item->args.clock = clock.value;
 	item->args.flags = TWHEEL_ADD_DETACHED;
@@ -246,12 +264,12 @@ static void fill_holes(struct item *item, bool *wrong)
 }
 
 /* A reading of a clock, and the remaining time then: to one of this boot. */
-static void set_time(const struct restore *restore, struct item *item, __u64 at, __u64 remaining)
+static void set_time(const struct restore *restore, struct item *item)
 {
 	clockid_t clock = item->ending.relative ? CLOCK_MONOTONIC : item->args.clock;
+	__u64 remaining = item->remaining;
 
-	item->ending.at = at;
-	if (restore->same_boot || clock == CLOCK_REALTIME || at == TWHEEL_NEVER)
+	if (restore->same_boot || clock == CLOCK_REALTIME || item->ending.at == TWHEEL_NEVER)
 		return;
 	if (clock == CLOCK_BOOTTIME)
 		remaining -= less(restore->away, remaining);
@@ -262,14 +280,14 @@ static void set_time(const struct restore *restore, struct item *item, __u64 at,
  * The periods in an event that was not read are expected again: the first of them is the deadline.
  * Return: the time from there to the deadline of the operation.
  */
-static __u64 unread_periods(const struct restore *restore, struct item *item, __u64 deadline)
+static __u64 unread_periods(const struct purgatory *purgatory, struct item *item)
 {
-	json_t *event = json_object_get(marks_of(restore, "periods"), item->id);
+	json_t *event = json_object_get(purgatory->periods, item->id);
 	struct twheel_add_args *args = &item->args;
+	__u64 first, deadline = item->ending.at;
 	bool wrong = false;
-	__u64 first;
 
-	if (!event)
+	if (!event || !args->period)
 		return 0;
 	first = digits_of(event, "deadline", &wrong);
 	if (args->flags & TWHEEL_ADD_FIXED_DELAY) {
@@ -282,11 +300,40 @@ static __u64 unread_periods(const struct restore *restore, struct item *item, __
 	return deadline - first;
 }
 
-static bool parse_operation(const struct restore *restore, const json_t *object, struct item *item)
+static void set_operation_time(const struct restore *restore, const struct purgatory *purgatory,
+			       struct item *item)
+{
+	__u64 back = unread_periods(purgatory, item);
+
+	set_time(restore, item);
+	item->ending.at -= less(back, item->ending.at);
+}
+
+static void set_event_time(const struct restore *restore, const struct purgatory *purgatory,
+			   struct item *item)
+{
+	json_t *periods = json_object_get(purgatory->periods, item->id);
+	__u64 expirations, now;
+
+	set_time(restore, item);
+	/* It has passed, even if the clock was set back. */
+	now = clock_ns(item->args.clock);
+	item->ending.at = less(item->ending.at, now);
+	/* The periods of an earlier event, if the operation ended after that one was taken. */
+	expirations = item->expirations +
+		      json_integer_value(json_object_get(periods, "expirations"));
+	if (item->ending.reason == TWHEEL_REASON_EXPIRED && expirations > 1) {
+		item->args.period = 1;
+		item->args.runs = expirations;
+		item->ending.at -= less(expirations - 1, item->ending.at);
+	}
+}
+
+static bool parse_operation(const json_t *object, struct item *item)
 {
 	struct twheel_add_args *args = &item->args;
-	__u64 missing, at, remaining, back;
 	bool wrong = false;
+	__u64 missing;
 
 	parse_common(object, item, &wrong);
 	args->condition = condition_of(text_of(object, "condition", &wrong), &wrong);
@@ -305,14 +352,10 @@ static bool parse_operation(const struct restore *restore, const json_t *object,
 	fill_holes(item, &wrong);
 
 	item->ending.relative = json_object_get(object, "monotonic");
-	at = digits_of(object, item->ending.relative ? "monotonic" : "deadline", &wrong);
-	remaining = digits_of(object, "remaining", &wrong);
-	if (wrong)
-		return false;
-	back = args->period ? unread_periods(restore, item, at) : 0;
-	set_time(restore, item, at, remaining);
-	item->ending.at -= less(back, item->ending.at);
-	return true;
+	item->ending.at = digits_of(object, item->ending.relative ? "monotonic" : "deadline",
+				    &wrong);
+	item->remaining = digits_of(object, "remaining", &wrong);
+	return !wrong;
 }
 
 /* The keys of an event by its satisfied bits, or an amount that is missing. None is removed. */
@@ -359,17 +402,17 @@ static bool parse_event(struct restore *restore, const json_t *object, struct it
 {
 	json_t *bits = json_object_get(object, "satisfied");
 	json_t *error = json_object_get(object, "error");
-	__u64 missing, expirations, now;
-	json_t *periods;
 	bool wrong = false;
+	__u64 missing;
 
 	parse_common(object, item, &wrong);
+	item->event = true;
 	item->ending.reason = reason_of(text_of(object, "reason", &wrong), &wrong);
 	item->ending.value = digits_of(object, "value", &wrong);
 	if (!json_is_null(error))
 		wrong |= !take_error(text_of(object, "error", &wrong), &item->ending.error);
 	missing = digits_of(object, "missing", &wrong);
-	expirations = count_of(json_object_get(object, "expirations"), INT64_MAX, &wrong);
+	item->expirations = count_of(json_object_get(object, "expirations"), INT64_MAX, &wrong);
 	wrong |= !json_is_array(bits);
 	for (size_t i = 0; i < json_array_size(bits); i++)
 		item->satisfied |= 1ULL << (count_of(json_array_get(bits, i), TWHEEL_MAX_KEYS - 1,
@@ -378,40 +421,26 @@ static bool parse_event(struct restore *restore, const json_t *object, struct it
 	if (wrong)
 		return false;
 	set_event_keys(restore, item, missing, &wrong);
-	set_time(restore, item, item->ending.at, 0);
-	/* It has passed, even if the clock was set back. */
-	now = clock_ns(item->args.clock);
-	if (item->ending.at > now)
-		item->ending.at = now;
-
-	/* The periods of an earlier event, if the operation ended after that one was taken. */
-	periods = json_object_get(marks_of(restore, "periods"), item->id);
-	expirations += json_integer_value(json_object_get(periods, "expirations"));
-	if (item->ending.reason == TWHEEL_REASON_EXPIRED && expirations > 1) {
-		item->args.period = 1;
-		item->args.runs = expirations;
-		item->ending.at -= less(expirations - 1, item->ending.at);
-	}
 	item->deferred = true;
 	return !wrong;
 }
 
-/* First pass: notes the keys that are satisfied. */
-static void mark_keys(const struct restore *restore, const struct item *item)
+/* Notes the keys that are satisfied. */
+static void note_keys(const struct purgatory *purgatory, const struct item *item)
 {
 	char text[TWHEEL_KEY_FORMAT_SIZE];
 
 	for (__u64 mask = item->satisfied; mask; mask &= mask - 1)
-		json_object_set_new(marks_of(restore, "satisfied"),
+		json_object_set_new(purgatory->satisfied,
 				    twheel_key_format(item->specs[__builtin_ctzll(mask)].key, text),
 				    json_true());
 }
 
 /* Makes up for the signals that follow. */
-static void expect_signals(const struct restore *restore, struct item *item)
+static void expect_signals(const struct purgatory *purgatory, struct item *item)
 {
 	for (__u32 i = 0; i < item->args.nr_keys; i++) {
-		if (!is_marked(restore, item->specs[i].key))
+		if (!is_satisfied(purgatory, item->specs[i].key))
 			continue;
 		item->deferred = true;
 		if (item->args.condition == TWHEEL_COND_SUM)
@@ -456,13 +485,17 @@ static void print_restored(const struct restore *restore, const struct item *ite
 		show_change(restore->line, object, "%s %s -", restore->name, item->id);
 }
 
-static void add(struct restore *restore, struct item *item)
+static void add(struct restore *restore, const struct purgatory *purgatory, struct item *item)
 {
 	struct twheel_add_args *args = &item->args;
 	char what[128];
 	bool added;
 
-	expect_signals(restore, item);
+	if (item->event)
+		set_event_time(restore, purgatory, item);
+	else
+		set_operation_time(restore, purgatory, item);
+	expect_signals(purgatory, item);
 	args->keys = (uintptr_t)item->specs;
 	args->flags |= item->ending.relative ? 0 : TWHEEL_ADD_ABSTIME;
 	args->deadline = item->deferred && !args->period ? TWHEEL_NEVER :
@@ -502,16 +535,29 @@ static int end(int fd, const struct ending *e)
 			  twheel_complete(fd, e->id, e->value);
 }
 
-/* Signals the satisfied keys, and ends the deferred operations. */
-static void end_purgatory(struct restore *restore)
+/* Adds the operations, signals the satisfied keys, and ends the deferred operations. */
+static void restore_purgatory(struct restore *restore, struct purgatory *purgatory)
 {
+	struct command_line create = { .command = "create", .json = restore->line->json };
 	struct twheel_key key;
 	const char *text;
 	json_t *value;
 
-	if (restore->fd < 0)
+	restore->name = purgatory->args.name;
+	create.purgatory = restore->name;
+	create.outcome = create_purgatory(&create, &purgatory->args, true);
+	if (!create.outcome)
+		restore->fd = open_named(&create, OPEN_READ_WRITE);
+	note(restore, create.outcome);
+	if (create.outcome)
 		return;
-	json_object_foreach(marks_of(restore, "satisfied"), text, value)
+	for (size_t i = 0; i < purgatory->nr; i++) {
+		struct item *item = &purgatory->items[i];
+
+		if (item->event || !json_object_get(purgatory->ends, item->id))
+			add(restore, purgatory, item);
+	}
+	json_object_foreach(purgatory->satisfied, text, value)
 		if (twheel_key_parse(text, &key) || twheel_signal(restore->fd, key, 0, NULL))
 			fail(restore, text);
 	for (size_t i = 0; i < restore->nr; i++)
@@ -519,13 +565,12 @@ static void end_purgatory(struct restore *restore)
 			fail(restore, restore->name);
 	restore->nr = 0;
 	close(restore->fd);
-	restore->fd = -1;
 }
 
-/* A second restore would double the operations. The second pass reports a failure to open. */
-static void expect_empty(struct restore *restore)
+/* A second restore would double the operations. A failure to open is reported later. */
+static void expect_empty(struct restore *restore, const char *name)
 {
-	int fd = open_read_only(restore->name);
+	int fd = open_read_only(name);
 	struct twheel_query_args query = { };
 	unsigned long long pending, unread;
 
@@ -540,7 +585,7 @@ static void expect_empty(struct restore *restore)
 	note(restore, OUTCOME_FAILED);
 	fprintf(stderr,
 		"twheelctl restore: %s: %llu operations are pending and %llu events unread, maybe of an earlier restore; 'twheelctl save %s --remove' moves them to another file\n",
-		restore->name, pending, unread, restore->name);
+		name, pending, unread, name);
 }
 
 static bool take_properties(const json_t *object, struct twheel_create_args *args)
@@ -564,63 +609,50 @@ static bool take_properties(const json_t *object, struct twheel_create_args *arg
 
 static bool take_purgatory_line(struct restore *restore, const json_t *object)
 {
-	struct command_line create = { .command = "create", .json = restore->line->json };
-	struct twheel_create_args args = { };
+	struct purgatory new = { };
+	struct command_line create = { };
 	bool wrong = false;
 	const char *name = text_of(object, "name", &wrong);
 
-	if (wrong || !take_properties(object, &args) || !take_purgatory(&create, name))
+	if (wrong || !take_properties(object, &new.args) || !take_purgatory(&create, name))
 		return false;
-	end_purgatory(restore);
-	memset(restore->name, 0, sizeof(restore->name));
-	memcpy(restore->name, name, strlen(name));
-	if (!restore->adding) {
-		if (json_object_get(restore->marks, name))
+	for (size_t i = 0; i < restore->nr_purgatories; i++)
+		if (!strcmp(restore->purgatories[i].args.name, name))
 			return false;
-		json_object_set_new(restore->marks, name,
-				    json_pack("{s:{}, s:{}, s:{}}",
-					      "satisfied", "periods", "ends"));
-		expect_empty(restore);
-	}
-	restore->mark = json_object_get(restore->marks, name);
-	if (!restore->adding)
+	memcpy(new.args.name, name, strlen(name));
+	new.satisfied = json_object();
+	new.periods = json_object();
+	new.ends = json_object();
+	restore->purgatories = must_realloc(restore->purgatories, restore->nr_purgatories + 1,
+					    sizeof(new));
+	restore->purgatories[restore->nr_purgatories++] = new;
+	expect_empty(restore, name);
+	return true;
+}
+
+/* An operation or an event of the last purgatory. */
+static bool take_item(struct restore *restore, json_t *object, bool event)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS] = { };
+	struct item item = { .specs = specs };
+	struct purgatory *purgatory;
+
+	if (!restore->nr_purgatories ||
+	    !(event ? parse_event(restore, object, &item) : parse_operation(object, &item)))
+		return false;
+	purgatory = &restore->purgatories[restore->nr_purgatories - 1];
+	if (event && json_is_true(json_object_get(object, "more"))) {
+		if (!json_object_get(purgatory->periods, item.id))
+			json_object_set(purgatory->periods, item.id, object);
 		return true;
-	memcpy(args.name, restore->name, sizeof(args.name));
-	create.outcome = create_purgatory(&create, &args, true);
-	if (!create.outcome)
-		restore->fd = open_named(&create, OPEN_READ_WRITE);
-	note(restore, create.outcome);
-	return true;
-}
-
-static bool take_event(struct restore *restore, const json_t *object)
-{
-	bool more = json_is_true(json_object_get(object, "more"));
-	struct item item;
-	json_t *marks;
-
-	if (!parse_event(restore, object, &item))
-		return false;
-	marks = marks_of(restore, more ? "periods" : "ends");
-	if (!restore->adding && !json_object_get(marks, item.id))
-		json_object_set(marks, item.id, (json_t *)object);
-	if (!restore->adding && !more)
-		mark_keys(restore, &item);
-	if (restore->adding && !more)
-		add(restore, &item);
-	return true;
-}
-
-static bool take_operation(struct restore *restore, const json_t *object)
-{
-	struct item item;
-
-	if (!parse_operation(restore, object, &item))
-		return false;
-	if (!restore->adding)
-		mark_keys(restore, &item);
-	else if (!json_object_get(marks_of(restore, "ends"), item.id))
-		add(restore, &item);
+	}
+	if (event)
+		json_object_set_new(purgatory->ends, item.id, json_true());
+	note_keys(purgatory, &item);
+	item.specs = must_realloc(NULL, item.args.nr_keys, sizeof(*specs));
+	memcpy(item.specs, specs, item.args.nr_keys * sizeof(*specs));
+	purgatory->items = must_realloc(purgatory->items, purgatory->nr + 1, sizeof(item));
+	purgatory->items[purgatory->nr++] = item;
 	return true;
 }
 
@@ -635,25 +667,22 @@ static bool take_end(struct restore *restore, const json_t *object)
 	time = digits_of(object, "time", &wrong);
 	now = clock_ns(CLOCK_REALTIME);
 	restore->away = now > time ? now - time : 0;
-	restore->end = restore->end ?: json_incref((json_t *)object);
+	restore->ended = true;
 	return !wrong;
 }
 
-static bool take_line(struct restore *restore, const json_t *object)
+static bool take_line(struct restore *restore, json_t *object)
 {
 	const char *type = json_string_value(json_object_get(object, "type")) ?: "";
 
-	if (restore->end && !restore->adding)
+	if (restore->ended)
 		return false;
 	if (!strcmp(type, "purgatory"))
 		return take_purgatory_line(restore, object);
 	if (!strcmp(type, "saved"))
 		return take_end(restore, object);
-	/* The failure to open the purgatory has been reported. */
-	if (!*restore->name || (restore->adding && restore->fd < 0))
-		return restore->adding;
-	return !strcmp(type, "operation") ? take_operation(restore, object) :
-	       !strcmp(type, "event") && take_event(restore, object);
+	return (!strcmp(type, "event") || !strcmp(type, "operation")) &&
+	       take_item(restore, object, *type == 'e');
 }
 
 /* Return: false if a line is wrong, which has been reported. */
@@ -665,7 +694,6 @@ static bool read_lines(struct restore *restore, FILE *file)
 	bool ok = true;
 	size_t size = 0;
 
-	rewind(file);
 	while (ok && getline(&text, &size, file) > 0) {
 		json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 
@@ -674,18 +702,17 @@ static bool read_lines(struct restore *restore, FILE *file)
 		json_decref(object);
 	}
 	free(text);
-	end_purgatory(restore);
 	if (!ok)
 		fprintf(stderr, "twheelctl: %s:%lu: not a line of 'twheelctl save'\n", path, nr);
-	else if (!restore->end)
+	else if (!restore->ended)
 		fprintf(stderr, "twheelctl: %s: the end is missing\n", path);
-	return ok && restore->end;
+	return ok && restore->ended;
 }
 
 enum outcome restore_command(struct command_line *line)
 {
 	static const struct option_spec specs[] = { { } };
-	struct restore restore = { .line = line, .fd = -1 };
+	struct restore restore = { .line = line };
 	FILE *file;
 
 	line->help = restore_help;
@@ -696,16 +723,13 @@ enum outcome restore_command(struct command_line *line)
 	file = fopen(line->args[0], "re");
 	if (!file)
 		return device_failure(line->args[0]);
-	restore.marks = json_object();
-	if (!read_lines(&restore, file)) {
+	if (!read_lines(&restore, file))
 		line->outcome = OUTCOME_USAGE;
-	} else if (!line->outcome) {
-		restore.adding = true;
-		read_lines(&restore, file);
-	}
-	json_decref(restore.marks);
-	json_decref(restore.end);
-	free(restore.list);
 	fclose(file);
+	/* Its memory is freed at the exit. */
+	if (line->outcome)
+		return line->outcome;
+	for (size_t i = 0; i < restore.nr_purgatories; i++)
+		restore_purgatory(&restore, &restore.purgatories[i]);
 	return line->outcome;
 }
