@@ -94,9 +94,9 @@ struct twheel_wall_timer {
  * @word: the cell; not used after the end
  * @last: the word at the end
  * @looked: the last look at the due timer has queued it for less than 16 ticks
- * @number: for the caller, immutable
+ * @number: for the caller; immutable
  *
- * Protected by the lock of the timer's shard.
+ * The lock of the timer's shard protects the others.
  */
 struct twheel_cell_part {
 	atomic64_t		*word;

@@ -193,7 +193,7 @@ static void add_some_op(struct thread *t)
 }
 
 /* An operation with a cell: by chance, nearly all exchanges would fail. */
-static __u64 id_with_cell(struct thread *t, const struct view *view)
+static __u64 id_with_cell(struct thread *t, const struct view *view, __u32 *number)
 {
 	struct twheel_pending pending[32];
 	unsigned int tries;
@@ -207,8 +207,10 @@ static __u64 id_with_cell(struct thread *t, const struct view *view)
 
 		ioctl(view->fd, TWHEEL_IOC_LIST, &list);
 		while (list.nr--)
-			if (pending[list.nr].flags & TWHEEL_PENDING_CELL)
+			if (pending[list.nr].flags & TWHEEL_PENDING_CELL) {
+				*number = pending[list.nr].cell;
 				return pending[list.nr].id;
+			}
 		add_some_op(t);
 	}
 	return some_id(t, view);
@@ -219,6 +221,7 @@ void step_store(struct thread *t)
 {
 	struct view view = look_at(t);
 	struct twheel_cells_args nr = { .nr = NR_CELLS };
+	__u32 number = NR_CELLS;
 	__u64 *cells, id;
 	unsigned int n;
 
@@ -227,9 +230,10 @@ void step_store(struct thread *t)
 	count_step(t->step->kind, cells != MAP_FAILED);
 	if (cells == MAP_FAILED)
 		return;
-	id = id_with_cell(t, &view);
+	id = id_with_cell(t, &view, &number);
 	for (n = 1 + draw(t, 64); n; n--) {
-		__u64 *cell = &cells[random_below(&t->detail, NR_CELLS)];
+		__u64 *cell = &cells[number < NR_CELLS && one_in(t, 2) ? number :
+				     random_below(&t->detail, NR_CELLS)];
 		__u64 word = __atomic_load_n(cell, __ATOMIC_RELAXED);
 		__u64 next = some_word(t, word);
 		struct twheel_exchange_args args = {

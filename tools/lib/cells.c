@@ -54,11 +54,11 @@ void twheel_cell_pool_init(struct twheel_cell_pool *pool, struct twheel_cell_map
 }
 
 /*
- * Begin or move a life without a call, for which @call is set otherwise.
+ * Move a life, or @begin that of an idle cell, without a call, for which @call is set otherwise.
  * Return: 0; 1 for the call; -1 with ENOENT.
  */
 static int try_move(const struct twheel_cell_pool *pool, uint64_t handle, uint64_t deadline,
-		    struct twheel_exchange_args *call)
+		    int begin, struct twheel_exchange_args *call)
 {
 	uint64_t to = (handle & TWHEEL_CELL_LIFE) | twheel_cell_time(pool, deadline), life;
 	twheel_cell_t *at = __twheel_cell_at(pool, handle);
@@ -68,10 +68,10 @@ static int try_move(const struct twheel_cell_pool *pool, uint64_t handle, uint64
 		return -1;
 	word = __atomic_load_n(at, __ATOMIC_ACQUIRE);
 	do {
-		/* The next life of an idle cell; that of an ended one does not match. */
-		life = word & TWHEEL_CELL_IDLE ?
-		       (word + TWHEEL_CELL_TIME + 1) & TWHEEL_CELL_LIFE : word & ~TWHEEL_CELL_TIME;
-		if (life != (handle & TWHEEL_CELL_LIFE)) {
+		/* The next life of an idle cell */
+		life = (word + TWHEEL_CELL_TIME + 1) & TWHEEL_CELL_LIFE;
+		if (!__twheel_cell_is(word, handle) &&
+		    !(begin && word & TWHEEL_CELL_IDLE && life == (handle & TWHEEL_CELL_LIFE))) {
 			errno = ENOENT;
 			return -1;
 		}
@@ -87,17 +87,23 @@ static int try_move(const struct twheel_cell_pool *pool, uint64_t handle, uint64
 	return 0;
 }
 
-int twheel_cell_move(const struct twheel_cell_pool *pool, uint64_t handle, uint64_t deadline)
+static int begin_or_move(const struct twheel_cell_pool *pool, uint64_t handle, uint64_t deadline,
+			 int begin)
 {
 	struct twheel_exchange_args call;
 	int status;
 
 	do {
-		status = try_move(pool, handle, deadline, &call);
+		status = try_move(pool, handle, deadline, begin, &call);
 		if (status > 0)
 			status = twheel_exchange(pool->map->fd, call.id, call.from, call.to);
 	} while (status && errno == EAGAIN);
 	return status;
+}
+
+int twheel_cell_move(const struct twheel_cell_pool *pool, uint64_t handle, uint64_t deadline)
+{
+	return begin_or_move(pool, handle, deadline, 0);
 }
 
 unsigned int twheel_cell_move_all(const struct twheel_cell_pool *pool, uint64_t *handles,
@@ -112,7 +118,7 @@ unsigned int twheel_cell_move_all(const struct twheel_cell_pool *pool, uint64_t 
 	int status;
 
 	for (i = 0; i < nr; i++) {
-		status = handles[i] ? try_move(pool, handles[i], deadline, &calls[used].args) : 0;
+		status = handles[i] ? try_move(pool, handles[i], deadline, 0, &calls[used].args) : 0;
 		if (status < 0) {
 			handles[i] = 0;
 			failed++;
@@ -147,7 +153,7 @@ uint64_t twheel_cell_begin(const struct twheel_cell_pool *pool, int cell, uint64
 	struct twheel_add_args add = pool->add;
 
 	if (word & TWHEEL_CELL_IDLE)
-		return twheel_cell_move(pool, handle, deadline) ? 0 : handle;
+		return begin_or_move(pool, handle, deadline, 1) ? 0 : handle;
 	if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) & TWHEEL_CELL_LIVE) {
 		errno = EBUSY;
 		return 0;

@@ -144,10 +144,10 @@ static inline twheel_cell_t *__twheel_cell_at(const struct twheel_cell_pool *poo
 	return NULL;
 }
 
-/* Return: true if a word is armed, in the life of a handle. */
+/* Return: true if a word is armed, in the life of a handle. It is 0 before its first life. */
 static inline int __twheel_cell_is(uint64_t word, uint64_t handle)
 {
-	return !((word ^ (handle & TWHEEL_CELL_LIFE)) & ~TWHEEL_CELL_TIME);
+	return word && !((word ^ (handle & TWHEEL_CELL_LIFE)) & ~TWHEEL_CELL_TIME);
 }
 
 /* The order is for readers of the event and after its end. @word is updated if it fails. */

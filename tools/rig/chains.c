@@ -11,6 +11,8 @@
  *
  * Threads signal keys of their own while the table grows and shrinks, and find each of them.
  * Another thread walks over the table meanwhile, and visits each key once that stays.
+ *
+ * Threads watch a key each of one operation, and unwatch it: the operation has keys or none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +39,9 @@
 #define GROWN_KEYS	4000
 #define ROUNDS		20
 #define STAYING_KEYS	100
+
+/* Watches of each thread of an operation */
+#define ALTERNATIONS	20000
 
 struct key_op {
 	struct program_op	op;
@@ -284,6 +289,61 @@ static void *walk_all(void *arg)
 	return NULL;
 }
 
+static bool never(struct twheel_op *op, u64 *value)
+{
+	return false;
+}
+
+static void nothing(struct twheel_op *op)
+{
+}
+
+static const struct twheel_op_ops alternating_ops = {
+	.ended		= nothing,
+	.release	= nothing,
+	.try_complete	= never,
+};
+
+static struct twheel_op alternating;
+
+static void *alternate(void *number)
+{
+	struct twheel_watch_spec spec = { .key = { { (uintptr_t)number } }, .need = 1 };
+	struct twheel_watch *watches = calloc(ALTERNATIONS, sizeof(*watches));
+	unsigned int i;
+
+	rig_adopt("alternate", RIG_TASK);
+	for (i = 0; i < ALTERNATIONS; i++) {
+		expect(!twheel_op_watch(&alternating, &spec, &watches[i], 1), "a watch failed");
+		expect(!IS_ERR(twheel_op_unwatch(&alternating, &spec.key)), "an unwatch failed");
+	}
+	rig_leave();
+	return watches;
+}
+
+static void check_last_keys(void)
+{
+	struct twheel_purgatory *purgatory = program_purgatory(1);
+	struct twheel_op_args args = {
+		.condition = TWHEEL_COND_PREDICATE, .deadline = TWHEEL_NEVER,
+	};
+	unsigned long threads[2];
+	void *watches[2];
+	unsigned int i;
+
+	twheel_op_init(&alternating, &alternating_ops);
+	expect(!twheel_op_add(purgatory, &alternating, &args), "an add failed");
+	for (i = 0; i < 2; i++)
+		threads[i] = rig_thread(alternate, (void *)(uintptr_t)(i + 1));
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], &watches[i]);
+	twheel_op_cancel(&alternating);
+	twheel_op_put(&alternating);
+	twheel_purgatory_destroy(purgatory);
+	for (i = 0; i < 2; i++)
+		free(watches[i]);
+}
+
 static void check_concurrent(void)
 {
 	struct key_op *ops = calloc(GROWN_KEYS + STAYING_KEYS, sizeof(*ops));
@@ -327,6 +387,7 @@ int main(void)
 
 	program_start(1, 1);
 	check_concurrent();
+	check_last_keys();
 	pthread_join(rig_thread(check_without_memory, (void *)TWHEEL_OP_MAY_SLEEP), NULL);
 	pthread_join(rig_thread(check_without_memory, NULL), NULL);
 	check_kernel(TWHEEL_OP_MAY_SLEEP);

@@ -259,6 +259,36 @@ TEST("the cells of a map are shared by its pools")
 	finish();
 }
 
+TEST("a handle that does not exist is refused")
+{
+	uint64_t next = TWHEEL_CELL_TIME + 1, life, wrong[5], cookie;
+	unsigned int i;
+	int cell;
+
+	start();
+	cell = twheel_cell_acquire(&pool, 1);
+	life = twheel_cell_arm(&pool, cell, now() + HOUR);
+	CHECK(life && !twheel_cell_cancel(&pool, life));
+	twheel_cell_release(&pool, cell);
+	wrong[0] = 0;
+	wrong[1] = NR;			/* never in use */
+	wrong[2] = life - 1 + (1ULL << 31);
+	wrong[3] = life;
+	wrong[4] = life + next;		/* not yet */
+	for (i = 0; i < 5; i++) {
+		CHECK(twheel_cell_touch(&pool, wrong[i], now() + HOUR) && errno == ENOENT);
+		CHECK(twheel_cell_cancel(&pool, wrong[i]) && errno == ENOENT);
+		CHECK(twheel_cell_move(&pool, wrong[i], now() + 2 * HOUR) && errno == ENOENT);
+		CHECK(!twheel_cell_remaining(&pool, wrong[i], now()));
+	}
+	CHECK(twheel_cell_acquire(&pool, 2) == cell);
+	life = twheel_cell_arm(&pool, cell, now() + HOUR);
+	CHECK(!twheel_cell_move(&pool, life, now() + MSEC));
+	CHECK(take(&cookie) == life && cookie == 2);
+	CHECK(twheel_cell_cancel(&pool, life | TWHEEL_CELL_ENDED) && errno == ENOENT);
+	finish();
+}
+
 TEST("a signal skips an idle cell")
 {
 	struct twheel_watch_spec spec = { .key = twheel_key_number(9) };

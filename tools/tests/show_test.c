@@ -99,7 +99,7 @@ TEST("operations with the listed keys")
 	};
 
 	is_json(json_pending(&pending),
-		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"quorum\",\"missing\":\"1\",\"clock\":\"boottime\",\"deadline\":\"900\",\"remaining\":\"100\",\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"cell\":false,\"idle\":false,\"queue\":3,\"nr_keys\":4}");
+		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"quorum\",\"missing\":\"1\",\"clock\":\"boottime\",\"deadline\":\"900\",\"remaining\":\"100\",\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"cell\":null,\"idle\":false,\"queue\":3,\"nr_keys\":4}");
 	twheel_key_text("order-17", &pending.keys[0]);
 	pending.keys[1] = twheel_key_number(42);
 	twheel_key_text("42", &pending.keys[2]);
@@ -111,7 +111,7 @@ TEST("operations with the listed keys")
 	pending.condition = 99;
 	pending.clock = 99;
 	is_json(json_pending(&pending),
-		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"unknown\",\"missing\":\"1\",\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"cell\":false,\"idle\":false,\"queue\":3,\"nr_keys\":1}");
+		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"unknown\",\"missing\":\"1\",\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"cell\":null,\"idle\":false,\"queue\":3,\"nr_keys\":1}");
 }
 
 /* Return: the line of the table, freed by the caller. */
@@ -133,6 +133,7 @@ TEST("an operation whose cell is idle has no deadline")
 	struct twheel_pending pending = {
 		.id = 5, .deadline = TWHEEL_NEVER, .remaining = TWHEEL_NEVER,
 		.clock = CLOCK_MONOTONIC, .flags = TWHEEL_PENDING_CELL | TWHEEL_PENDING_IDLE,
+		.cell = 9,
 	};
 	char *text = printed(&pending);
 	json_t *object;
@@ -140,7 +141,7 @@ TEST("an operation whose cell is idle has no deadline")
 	CHECK(strstr(text, " idle ") && !strstr(text, "never"));
 	free(text);
 	object = json_pending(&pending);
-	CHECK(json_is_true(json_object_get(object, "cell")));
+	CHECK(json_integer_value(json_object_get(object, "cell")) == 9);
 	CHECK(json_is_true(json_object_get(object, "idle")));
 	json_decref(object);
 	pending.flags = TWHEEL_PENDING_CELL;
@@ -148,7 +149,7 @@ TEST("an operation whose cell is idle has no deadline")
 	CHECK(strstr(text, " never "));
 	free(text);
 	object = json_pending(&pending);
-	CHECK(json_is_true(json_object_get(object, "cell")));
+	CHECK(json_integer_value(json_object_get(object, "cell")) == 9);
 	CHECK(json_is_false(json_object_get(object, "idle")));
 	json_decref(object);
 }

@@ -35,7 +35,7 @@ json_t *json_pending(const struct twheel_pending *pending)
 {
 	json_t *object;
 
-	object = json_pack("{s:s,s:o,s:b,s:b,s:o,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:b,s:b,s:b,s:b}",
+	object = json_pack("{s:s,s:o,s:b,s:b,s:o,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:b,s:b,s:o,s:b}",
 			   "type", "operation",
 			   "id", json_digits(pending->id),
 			   "own", pending->flags & TWHEEL_PENDING_OWN,
@@ -50,7 +50,8 @@ json_t *json_pending(const struct twheel_pending *pending)
 			   "runs", json_digits(pending->runs),
 			   "cancel_on_set", pending->flags & TWHEEL_PENDING_CANCEL_ON_SET,
 			   "fixed_delay", pending->flags & TWHEEL_PENDING_FIXED_DELAY,
-			   "cell", pending->flags & TWHEEL_PENDING_CELL,
+			   "cell", pending->flags & TWHEEL_PENDING_CELL ?
+				   json_integer(pending->cell) : json_null(),
 			   "idle", pending->flags & TWHEEL_PENDING_IDLE);
 	json_object_set_new(object, "queue", json_number(pending->queue));
 	json_object_set_new(object, "nr_keys", json_integer(pending->nr_keys));

@@ -447,7 +447,8 @@ static u32 chunk_read(const struct twheel_batch_args *batch, u32 at, struct twhe
  */
 static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, u32 *at, bool *stop)
 {
-	struct twheel_command chunk[CHUNK_SIZE / sizeof(struct twheel_command)] __uninitialized;
+	struct twheel_command chunk[CHUNK_SIZE / sizeof(struct twheel_command)] __aligned(8)
+									      __uninitialized;
 	u32 max = min_t(u32, batch->nr - batch->done, CHUNK_NR), nr = 0, pos = 0, size, length;
 	struct twheel_result results[CHUNK_NR] __uninitialized;
 	struct twheel_command *command;

@@ -5,8 +5,8 @@
  *
  * An iterator first visits the lists of operations without watches, of one pool after the other.
  * Between two calls it stands at the next operation and is on pool->iters. The claimant that
- * removes that operation advances the iterator, with the lock of the pool held. Operations are added at
- * the head of a list, so the walk does not meet those that are added meanwhile.
+ * removes that operation advances the iterator, with the lock of the pool held. Operations are
+ * added at the head of a list, so the walk does not meet those that are added meanwhile.
  *
  * Then it visits the keys, in the order of the walk of key.c; keys with the same hash are ordered
  * by themselves. The position is the last key. As a signal does, it keeps its position among

@@ -224,7 +224,7 @@ static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 	}
 	if (pool && new) {
 		twheel_iters_skip(pool, op);
-		hlist_del(&op->listed);
+		hlist_del_init(&op->listed);
 	}
 	if (new)
 		op_append(op, watches, new);
@@ -393,7 +393,7 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 	*link = watch->next;
 	twheel_key_unlink(at, watch);
 	if (!--op->nr_watches) {
-		/* Until op_list() it is on no list; the claimant may remove it from that. */
+		/* Until op_list() it is on no list. The claimant and op_attach() may remove it. */
 		INIT_HLIST_NODE(&op->listed);
 		op->pool = raw_smp_processor_id();
 	}

@@ -375,7 +375,7 @@ struct twheel_cells_args {
 #define TWHEEL_PENDING_FIXED_DELAY	(1U << 3)
 #define TWHEEL_PENDING_CELL		(1U << 4)
 #define TWHEEL_PENDING_IDLE		(1U << 5)	/* its cell is idle */
-#define TWHEEL_PENDING_ABSTIME		(1U << 6)	/* its deadline is a time of the clock */
+#define TWHEEL_PENDING_ABSTIME		(1U << 6)	/* added with a time of the clock */
 
 /**
  * struct twheel_pending - a pending operation

@@ -109,10 +109,10 @@ class Lives(WithCells):
         for number in range(100):
             cell = pool.arm(number)
             (pending,) = self.purgatory.list()
-            self.assertTrue(pending.cell and not pending.idle)
+            self.assertEqual((pending.cell, pending.idle), (0, False))
             cell.cancel()
             (pending,) = self.purgatory.list()
-            self.assertTrue(pending.cell and pending.idle)
+            self.assertEqual((pending.cell, pending.idle), (0, True))
         state = self.purgatory.query()
         self.assertEqual((state.added, state.pending), (1, 1))
 

@@ -10,6 +10,7 @@ import asyncio
 import ctypes
 import errno
 import functools
+import operator
 import os
 import struct
 import threading
@@ -269,6 +270,8 @@ class Adds:
         """Put an add. Return True if there is no space for another one."""
         nr = len(wait.keys)
         specs = spec_of(wait.keys[0]) if nr == 1 else b"".join([spec_of(key) for key in wait.keys])
+        if type(cookie) is not int:
+            cookie = operator.index(cookie)
         if cookie:
             u64(cookie, "cookie")
         if timeout is None:

@@ -145,8 +145,8 @@ class Event(NamedTuple):
 
 class Pending(NamedTuple):
     """
-    A pending operation. Times are in ns; a listing has up to three of the keys. With cell, its deadline
-    is in a cell; while this is idle, it has none.
+    A pending operation. Times are in ns; a listing has up to three of the keys. If its deadline is in a
+    cell, this is its number, and while it is idle, there is none.
     """
 
     id: int
@@ -160,7 +160,7 @@ class Pending(NamedTuple):
     clock: Clock
     own: bool
     detached: bool
-    cell: bool
+    cell: int | None
     idle: bool
     queue: int
     nr_keys: int
@@ -408,7 +408,7 @@ def pending_of(raw: _lib.twheel_pending, keys: Iterable[Watch]) -> Pending:
         clock=Clock(raw.clock),
         own=bool(raw.flags & _lib.PENDING_OWN),
         detached=bool(raw.flags & _lib.PENDING_DETACHED),
-        cell=bool(raw.flags & _lib.PENDING_CELL),
+        cell=raw.cell if raw.flags & _lib.PENDING_CELL else None,
         idle=bool(raw.flags & _lib.PENDING_IDLE),
         keys=tuple(keys),
     )

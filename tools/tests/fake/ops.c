@@ -552,8 +552,10 @@ static int call_exchange(struct fake_op *op, const struct fake_file *file,
 		life = (from + TWHEEL_CELL_TIME + 1) & TWHEEL_CELL_LIFE;
 	if (args->to >> 62 || life != (args->to & ~TWHEEL_CELL_TIME))
 		errno = EINVAL;
-	else if (!op->cell || op->file != file)
+	else if (!op->cell)
 		errno = EOPNOTSUPP;
+	else if (op->file != file)
+		errno = EPERM;
 	else if (!exchange(op, &from, args->to))
 		errno = EAGAIN;
 	else
