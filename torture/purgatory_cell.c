@@ -108,6 +108,9 @@ void op_use_cell(struct torture_op *o, struct rnd_state *rng)
 			exchange(o, word, to);
 		return;
 	}
+	/* The add stores the first word, whatever was there. */
+	if (!smp_load_acquire(&o->added))
+		return;
 	if (to & TWHEEL_CELL_IDLE)
 		WRITE_ONCE(o->idled, true);	/* ordered by the exchange */
 	if ((u64)atomic64_cmpxchg(&o->cell, word, to) == word)
