@@ -118,7 +118,9 @@ unsigned int twheel_cell_move_all(const struct twheel_cell_pool *pool, uint64_t 
 	int status;
 
 	for (i = 0; i < nr; i++) {
-		status = handles[i] ? try_move(pool, handles[i], deadline, 0, &calls[used].args) : 0;
+		status = 0;
+		if (handles[i])
+			status = try_move(pool, handles[i], deadline, 0, &calls[used].args);
 		if (status < 0) {
 			handles[i] = 0;
 			failed++;

@@ -314,7 +314,7 @@ static void *alternate(void *number)
 
 	rig_adopt("alternate", RIG_TASK);
 	for (i = 0; i < ALTERNATIONS; i++) {
-		expect(!twheel_op_watch(&alternating, &spec, &watches[i], 1), "a watch failed");
+		expect(twheel_op_watch(&alternating, &spec, &watches[i], 1) == 1, "a watch failed");
 		expect(!IS_ERR(twheel_op_unwatch(&alternating, &spec.key)), "an unwatch failed");
 	}
 	rig_leave();
