@@ -48,9 +48,9 @@ struct twheel_file_periodic {
 	struct twheel_wall_part	part;
 };
 
-/* @part precedes the operation. */
-static_assert(offsetofend(struct twheel_file_periodic, part) ==
-	      sizeof(struct twheel_file_periodic));
+/* @part precedes the operation, as it precedes a timer: with some space on 32-bit machines. */
+static_assert(sizeof(struct twheel_file_periodic) - offsetof(struct twheel_file_periodic, part) ==
+	      offsetof(struct twheel_wall_timer, timer));
 
 void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
 			       void (*function)(struct twheel_timer *timer),
