@@ -95,8 +95,8 @@ def write_tests(folder, logs):
     found = samples(logs)
     if found.keys() != FIRES.keys():
         sys.exit(f"situations differ: {found.keys() ^ FIRES.keys()}")
-    tests = {name: (fires, {series: values(series, **found[name]) for series in
-                            found[name]["before"] | found[name]["after"]})
+    tests = {name: (fires, WHEEL | {series: values(series, **found[name]) for series in
+                                    found[name]["before"] | found[name]["after"]})
              for name, fires in FIRES.items()}
     for name, arguments in (tests | OTHERS).items():
         # JSON is YAML.

@@ -206,9 +206,9 @@ static struct twheel_leaf *leaf_make(struct twheel_file *file, struct twheel_use
 
 	leaf = twheel_leaf_alloc(class, args->nr_keys,
 				 args->period ? sizeof(struct twheel_file_periodic) :
-				 wall ? sizeof(struct twheel_wall_part) :
+				 wall ? offsetof(struct twheel_wall_op, op) :
 				 args->flags & TWHEEL_ADD_CELL ?
-				 sizeof(struct twheel_cell_part) : 0);
+				 offsetof(struct twheel_cell_op, op) : 0);
 	if (!leaf)
 		return ERR_PTR(-ENOMEM);
 	leaf->user = user;
