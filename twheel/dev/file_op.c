@@ -16,6 +16,7 @@
  * reference. A look-up may find the memory even after that, see file.c.
  */
 #include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/overflow.h>
@@ -62,6 +63,9 @@ int __init twheel_leaves_init(void)
 	}
 	return 0;
 }
+
+/* What precedes an operation keeps its alignment. */
+static_assert(!(sizeof(struct twheel_leaf) % __alignof__(struct twheel_file_op)));
 
 /*
  * Allocate a leaf of a class, or of a single operation. Tasks that find the memory of an earlier
