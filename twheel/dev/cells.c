@@ -91,7 +91,10 @@ static int file_add_cells(struct twheel_file *file, u32 nr)
 	struct twheel_cells *cells;
 	int err = 0;
 
-	/* Programs do not take the locks of emulated atomic accesses. */
+	/*
+	 * Programs do not take the locks of emulated atomic accesses. 32-bit ones have accesses of
+	 * their own on x86 and Arm.
+	 */
 	if (IS_ENABLED(CONFIG_GENERIC_ATOMIC64) || TWHEEL_DCACHE_ALIASES ||
 	    (in_compat_syscall() && !IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_ARM64)))
 		return -EOPNOTSUPP;

@@ -83,7 +83,7 @@ struct call_info {
 static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
 
 static const struct call_info calls[] = {
-	/* Of numbers past the end; none of them is that of an add. */
+	/* Of 0 and of numbers past the end. It has another one, see call_find(). */
 	[0] = { .cmd = TWHEEL_IOC_ADD },
 	CALL(ADD, add, id, WRITES | IN_BATCH | IN_RING, 0, OUTPUT(add, id)),
 	CALL(CANCEL, cancel, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_END),
@@ -117,8 +117,9 @@ static const struct call_info calls[] = {
 };
 
 static_assert((__force u32)FMODE_READ == READS && (__force u32)FMODE_WRITE == WRITES);
+static_assert(_IOC_NR(TWHEEL_IOC_ADD) > 0 && _IOC_NR(TWHEEL_IOC_ADD) < ARRAY_SIZE(calls));
 
-/* The row of a number. Without such a call, the row has another number. */
+/* The row of a number. Without such a call, the row has another number: call_is() is false. */
 static const struct call_info *call_find(unsigned int nr)
 {
 	return &calls[nr < ARRAY_SIZE(calls) ? array_index_nospec(nr, ARRAY_SIZE(calls)) : 0];
