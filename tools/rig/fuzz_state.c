@@ -109,7 +109,7 @@ bool fuzz_state_left(char *text, size_t size)
 		if (!files && !ops && !names && refcount_read(&user->ref) == 1)
 			continue;
 		scnprintf(text, size, "%d files, %d operations, %d names of user %u, %u references",
-			  files, ops, names, user->uid.val, refcount_read(&user->ref) - 1);
+			  files, ops, names, user->key.uid.val, refcount_read(&user->ref) - 1);
 		return true;
 	}
 	return false;

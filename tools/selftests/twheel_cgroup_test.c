@@ -35,8 +35,6 @@ struct seen {
 	long cancelled;
 	long read;
 	unsigned int added_again;
-	long dense;
-	long sparse;
 	long shared;
 };
 
@@ -246,54 +244,6 @@ TEST_F(cgroup, cells_are_charged)
 	EXPECT_GE(strtol(LIMIT, NULL, 10) / (8 << 15), self->seen->nr);
 	EXPECT_EQ(0, waitpid(self->other, NULL, WNOHANG));
 	EXPECT_EQ(0, memory_event("oom_kill"));
-}
-
-#define USERS	200
-
-/*
- * Bytes of nodes of trees that are charged to the cgroup when that many users, with user IDs at
- * this distance, open a file.
- */
-static long charge_of_users(uid_t first, uid_t distance)
-{
-	long before = group_number(GROUP "/memory.stat", "slab_reclaimable"), after;
-	int fds[USERS], i;
-
-	for (i = 0; i < USERS; i++) {
-		act_for(first + i * distance);
-		fds[i] = twheel_open(0);
-		if (fds[i] < 0)
-			_exit(2);
-	}
-	act_for(0);
-	after = group_number(GROUP "/memory.stat", "slab_reclaimable");
-	for (i = 0; i < USERS; i++)
-		close(fds[i]);
-	return after - before;
-}
-
-static void open_for_users(struct seen *seen)
-{
-	seen->dense = charge_of_users(1 << 20, 1);
-	seen->sparse = charge_of_users(1 << 21, 1 << 12);
-}
-
-/* A process that can choose its user ID, such as the root of a user namespace. */
-TEST_F(cgroup, table_of_users_is_charged)
-{
-	struct stat node;
-	int status;
-
-	ASSERT_TRUE(write_file(GROUP "/memory.max", "max"));
-	ASSERT_EQ(0, stat("/dev/twheel", &node));
-	ASSERT_EQ(0, chmod("/dev/twheel", 0666));
-	ASSERT_LT(0, waitpid(run_in_group(open_for_users, self->seen), &status, 0));
-	ASSERT_EQ(0, chmod("/dev/twheel", node.st_mode & 0777));
-	ASSERT_EQ(0, status);
-	TH_LOG("%d users: %ld bytes, distant ones %ld bytes", USERS, self->seen->dense,
-	       self->seen->sparse);
-	/* Two nodes for each user, of more than 256 bytes even on a 32-bit kernel. */
-	EXPECT_LE(self->seen->dense + USERS * 2 * 256 * 3 / 4, self->seen->sparse);
 }
 
 static int shared;

@@ -75,6 +75,17 @@ struct twheel_instance {
 	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */
 };
 
+/*
+ * Whether an array has no entry.  xa_empty() may be false after a store that failed: the nodes on
+ * the way to the entry stay.
+ */
+static inline bool twheel_array_empty(struct xarray *array)
+{
+	unsigned long index = 0;
+
+	return !xa_find(array, &index, ULONG_MAX, XA_PRESENT);
+}
+
 extern unsigned int twheel_max_pending;
 
 int __init twheel_instances_check(void);

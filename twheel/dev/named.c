@@ -460,7 +460,7 @@ static struct twheel_named *named_remove(const struct twheel_remove_args *args)
 	lockdep_assert_held(&named_lock);
 	if (!named)
 		return ERR_PTR(-ENOENT);
-	if (!uid_eq(named->creator->uid, twheel_caller_uid()) && !capable(CAP_SYS_ADMIN))
+	if (!uid_eq(named->creator->key.uid, twheel_caller_uid()) && !capable(CAP_SYS_ADMIN))
 		return ERR_PTR(-EPERM);
 	err = named_close(named, args->flags & TWHEEL_REMOVE_FORCE);
 	if (err)

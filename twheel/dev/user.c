@@ -8,11 +8,8 @@
  *
  * A user namespace has many ids. So a user in a namespace is charged to an owner as well, and its
  * shards share the turns of this owner (core/turn.c). Nested namespaces belong to the outermost
- * one of them. Its owner is its creator, or the namespace itself if this was root: root creates
- * them for others. The same id in two namespaces may be two users:
- *
- *	users, by id		namespaces of root, by address
- *	  ids, by id		  ids, by id
+ * one of them. Its owner is its creator, or the namespace itself if this was root, since root
+ * creates them for others: then the same id in two namespaces is two users.
  *
  * Each user has separate wheels, which share a reaper per CPU with those of all other users. A
  * wheel is created by the first operation that needs it. All wheels of a user are destroyed
@@ -32,11 +29,11 @@
 
 #include <linux/cred.h>
 #include <linux/err.h>
-#include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/math.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
+#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
@@ -61,12 +58,9 @@ static unsigned int user_max_purgatories = 16;
 module_param(user_max_purgatories, uint, 0444);
 MODULE_PARM_DESC(user_max_purgatories, "named purgatories of a user without CAP_SYS_RESOURCE (default 16)");
 
-/*
- * The lock of an array of users is held from a lookup until the reference is taken. Distant ids
- * need more memory for the array than for the users: all of it is charged.
- */
-static DEFINE_XARRAY_FLAGS(users, XA_FLAGS_ACCOUNT);
-static DEFINE_XARRAY_FLAGS(namespaces, XA_FLAGS_ACCOUNT);
+/* All users, by key. A reference is taken with the lock held. */
+static DEFINE_SPINLOCK(users_lock);
+static struct rb_root users = RB_ROOT;
 
 /* The reapers of all users, created with the first user. */
 static DEFINE_MUTEX(reapers_lock);
@@ -102,45 +96,30 @@ int __init twheel_users_init(void)
 	return twheel_wq ? 0 : -ENOMEM;
 }
 
-static struct twheel_user *user_find(struct xarray *array, unsigned long key)
+/* Free a user that is not in the tree. */
+static void user_free(struct twheel_user *user)
 {
-	struct twheel_user *user;
+	struct twheel_user *owner = user->owner;
 
-	xa_lock(array);
-	user = xa_load(array, key);
-	if (user)
-		refcount_inc(&user->ref);
-	xa_unlock(array);
-	return user;
-}
-
-/* Drop a reference. Returns true if it was the last one. */
-static bool user_unref(struct twheel_user *user)
-{
-	bool last;
-
-	if (refcount_dec_not_one(&user->ref))
-		return false;
-	/* user_find() takes references under the lock. */
-	xa_lock(user->array);
-	last = refcount_dec_and_test(&user->ref);
-	if (last)
-		__xa_erase(user->array, user->key);
-	xa_unlock(user->array);
-	return last;
+	if (user->key.ns)
+		put_user_ns(user->key.ns);
+	kfree(user);
+	twheel_user_put(owner);
 }
 
 void twheel_user_put(struct twheel_user *user)
 {
-	struct twheel_user *owner;
+	bool last;
 
-	for (; user && user_unref(user); user = owner) {
-		owner = user->owner;
-		if (user->ns)
-			put_user_ns(user->ns);
-		xa_destroy(&user->ids);
-		kfree(user);
-	}
+	if (!user || refcount_dec_not_one(&user->ref))
+		return;
+	spin_lock(&users_lock);
+	last = refcount_dec_and_test(&user->ref);
+	if (last)
+		rb_erase(&user->node, &users);
+	spin_unlock(&users_lock);
+	if (last)
+		user_free(user);
 }
 
 static u64 wheel_wakeups(struct twheel *wheel)
@@ -189,8 +168,8 @@ static int reapers_create(void)
 	return err ?: reapers->nr;
 }
 
-/* A user without an owner has a share in each reaper. */
-static struct twheel_user *user_alloc(kuid_t uid, struct twheel_user *owner)
+/* The reference to the owner passes to the user. One without an owner has a share in each reaper. */
+static struct twheel_user *user_alloc(const struct twheel_user_key *key, struct twheel_user *owner)
 {
 	int i, nr = owner ? 0 : reapers_create();
 	struct twheel_user *user;
@@ -200,9 +179,10 @@ static struct twheel_user *user_alloc(kuid_t uid, struct twheel_user *owner)
 	user = kzalloc(struct_size(user, share, nr), TWHEEL_GFP_USER);
 	if (!user)
 		return ERR_PTR(-ENOMEM);
-	user->uid = uid;
+	user->key = *key;
+	if (key->ns)
+		get_user_ns(key->ns);
 	user->owner = owner;
-	xa_init_flags(&user->ids, XA_FLAGS_ACCOUNT);
 	refcount_set(&user->ref, 1);
 	mutex_init(&user->lock);
 	spin_lock_init(&user->private_lock);
@@ -213,46 +193,58 @@ static struct twheel_user *user_alloc(kuid_t uid, struct twheel_user *owner)
 	return user;
 }
 
-/* A user in one of the arrays. With @ns it stands for that namespace. */
-struct place {
-	struct xarray		*array;
-	unsigned long		key;
-	kuid_t			uid;
-	struct twheel_user	*owner;
-	struct user_namespace	*ns;
-};
-
-/*
- * Look up a user, or create it. The caller holds references to the owner and the namespace. Returns
- * a reference, or NULL, or an ERR_PTR().
- */
-static struct twheel_user *user_get(const struct place *place, bool create)
+/* Any order will do. */
+static int key_compare(const void *key, const struct rb_node *node)
 {
-	struct twheel_user *user;
-	int err;
+	return memcmp(key, &rb_entry(node, struct twheel_user, node)->key,
+		      sizeof(struct twheel_user_key));
+}
 
-	for (;;) {
-		user = user_find(place->array, place->key);
-		if (user || !create)
-			return user;
-		user = user_alloc(place->uid, place->owner);
-		if (IS_ERR(user))
-			return user;
-		user->array = place->array;
-		user->key = place->key;
-		user->ns = place->ns;
-		err = xa_insert(place->array, place->key, user, TWHEEL_GFP_USER);
-		if (!err)
-			break;
-		kfree(user);
-		/* -EBUSY: another thread has inserted the user. */
-		if (err != -EBUSY)
-			return ERR_PTR(err);
+static int user_compare(struct rb_node *new, const struct rb_node *node)
+{
+	return key_compare(&rb_entry(new, struct twheel_user, node)->key, node);
+}
+
+/* Find a user, or else add @new, which may be NULL. Returns it with a reference, or NULL. */
+static struct twheel_user *user_find(const struct twheel_user_key *key, struct twheel_user *new)
+{
+	struct twheel_user *user = new;
+	struct rb_node *node;
+
+	spin_lock(&users_lock);
+	node = new ? rb_find_add(&new->node, &users, user_compare) :
+		     rb_find(key, &users, key_compare);
+	if (node) {
+		user = rb_entry(node, struct twheel_user, node);
+		refcount_inc(&user->ref);
 	}
-	if (place->owner)
-		refcount_inc(&place->owner->ref);
-	if (place->ns)
-		get_user_ns(place->ns);
+	spin_unlock(&users_lock);
+	return user;
+}
+
+/* Look up a user, or create it. Returns a reference, or an ERR_PTR(). May sleep. */
+static struct twheel_user *user_get(const struct twheel_user_key *key)
+{
+	struct twheel_user_key owner_key = {
+		.uid = key->owner, .owner = INVALID_UID, .ns = key->ns,
+	};
+	struct twheel_user *user = user_find(key, NULL), *owner = NULL, *new;
+
+	if (user)
+		return user;
+	if (uid_valid(key->owner))
+		owner = user_get(&owner_key);
+	if (IS_ERR(owner))
+		return owner;
+	new = user_alloc(key, owner);
+	if (IS_ERR(new)) {
+		twheel_user_put(owner);
+		return new;
+	}
+	user = user_find(key, new);
+	/* Another thread was faster. */
+	if (user != new)
+		user_free(new);
 	return user;
 }
 
@@ -268,36 +260,18 @@ static struct user_namespace *caller_ns(void)
 	return ns;
 }
 
-static bool ns_is_account(const struct user_namespace *ns)
+static struct twheel_user_key caller_key(void)
 {
-	return uid_eq(ns->owner, GLOBAL_ROOT_UID);
-}
-
-/* Look up the user of the current task, or create it; returns as user_get(). */
-static struct twheel_user *caller_get(bool create)
-{
-	struct place owner = { .array = &users }, user = { .uid = twheel_caller_uid() };
+	struct twheel_user_key key = { .uid = twheel_caller_uid(), .owner = INVALID_UID };
 	struct user_namespace *ns = caller_ns();
-	struct twheel_user *found;
 
-	user.array = &users;
-	user.key = __kuid_val(user.uid);
-	if (likely(!ns) || (uid_eq(ns->owner, user.uid) && !ns_is_account(ns)))
-		return user_get(&user, create);
-	owner.uid = ns->owner;
-	owner.key = __kuid_val(ns->owner);
-	if (ns_is_account(ns)) {
-		owner.array = &namespaces;
-		owner.key = (unsigned long)ns;
-		owner.ns = ns;
-	}
-	user.owner = user_get(&owner, create);
-	if (IS_ERR_OR_NULL(user.owner))
-		return user.owner;
-	user.array = &user.owner->ids;
-	found = user_get(&user, create);
-	twheel_user_put(user.owner);
-	return found;
+	if (likely(!ns))
+		return key;
+	if (uid_eq(ns->owner, GLOBAL_ROOT_UID))
+		key.ns = ns;
+	if (key.ns || !uid_eq(ns->owner, key.uid))
+		key.owner = ns->owner;
+	return key;
 }
 
 /*
@@ -306,22 +280,9 @@ static struct twheel_user *caller_get(bool create)
  */
 struct twheel_user *twheel_user_get(void)
 {
-	return caller_get(true);
-}
+	struct twheel_user_key key = caller_key();
 
-/* Whether twheel_user_get() would return this user. */
-bool twheel_user_is_caller(const struct twheel_user *user)
-{
-	const struct twheel_user *owner = user->owner;
-	struct user_namespace *ns = caller_ns();
-
-	if (!uid_eq(user->uid, twheel_caller_uid()))
-		return false;
-	if (likely(!ns) || (uid_eq(ns->owner, user->uid) && !ns_is_account(ns)))
-		return !owner;
-	if (ns_is_account(ns))
-		return owner && owner->ns == ns;
-	return owner && !owner->ns && uid_eq(owner->uid, ns->owner);
+	return user_get(&key);
 }
 
 /* CAP_SYS_RESOURCE overrides one limit. The user is the caller. */
@@ -380,12 +341,14 @@ int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit)
 struct twheel_user *twheel_user_charge_op(struct twheel_user *opener)
 {
 	struct twheel_user *user = opener;
+	struct twheel_user_key key;
 	int err;
 
-	if (likely(!opener->owner && !caller_ns() && uid_eq(opener->uid, twheel_caller_uid())))
+	if (likely(!opener->owner && !caller_ns() && uid_eq(opener->key.uid, twheel_caller_uid())))
 		return charge(opener, TWHEEL_USER_OPS) ? opener : ERR_PTR(-EDQUOT);
-	if (!twheel_user_is_caller(user))
-		user = twheel_user_get();
+	key = caller_key();
+	if (key_compare(&key, &opener->node))
+		user = user_get(&key);
 	if (IS_ERR(user))
 		return user;
 	err = twheel_user_charge(user, TWHEEL_USER_OPS);
@@ -410,7 +373,7 @@ static struct twheel *wheel_create(struct twheel_user *user, enum twheel_clock c
 	char name[sizeof("twheel-4294967295")];
 	struct twheel_config config;
 
-	snprintf(name, sizeof(name), "twheel-%u", __kuid_val(user->uid));
+	snprintf(name, sizeof(name), "twheel-%u", __kuid_val(user->key.uid));
 	twheel_system_config(&config, clock);
 	config.name = name;
 	return twheel_make(&config, reapers, owner->share);
@@ -437,7 +400,8 @@ struct twheel *twheel_user_make_wheel(struct twheel_user *user, enum twheel_cloc
 /* Set the limits of users, and the counters of the calling user. May sleep. */
 void twheel_users_query(struct twheel_query_args *query)
 {
-	struct twheel_user *user = caller_get(false);
+	struct twheel_user_key key = caller_key();
+	struct twheel_user *user = user_find(&key, NULL);
 	unsigned int i;
 
 	query->user_max_ops = user_max_ops;
@@ -456,18 +420,19 @@ void twheel_users_query(struct twheel_query_args *query)
 	twheel_user_put(user);
 }
 
-/* The user with the lowest key from @key on, with a reference, or NULL. Sets @key behind it. */
-static struct twheel_user *user_next(struct xarray *array, unsigned long *key)
+/* The user behind @user, or the first one, with a reference, or NULL. Drops that of @user. */
+static struct twheel_user *user_next(struct twheel_user *user)
 {
-	struct twheel_user *user;
+	struct twheel_user *next;
 
-	xa_lock(array);
-	user = xa_find(array, key, ULONG_MAX, XA_PRESENT);
-	if (user)
-		refcount_inc(&user->ref);
-	xa_unlock(array);
-	++*key;
-	return user;
+	spin_lock(&users_lock);
+	next = rb_entry_safe(user ? rb_next(&user->node) : rb_first(&users),
+			     struct twheel_user, node);
+	if (next)
+		refcount_inc(&next->ref);
+	spin_unlock(&users_lock);
+	twheel_user_put(user);
+	return next;
 }
 
 static void user_show(struct seq_file *file, struct twheel_user *user)
@@ -484,7 +449,7 @@ static void user_show(struct seq_file *file, struct twheel_user *user)
 	seq_printf(file, "twheel-user:\tops=%d max_ops=%u files=%d max_files=%u uid=%u",
 		   atomic_read(&user->nr[TWHEEL_USER_OPS]), user_max_ops,
 		   atomic_read(&user->nr[TWHEEL_USER_FILES]), user_max_files,
-		   from_kuid_munged(current_user_ns(), user->uid));
+		   from_kuid_munged(current_user_ns(), user->key.uid));
 	for (i = 0; i < TWHEEL_TOTALS; i++)
 		seq_printf(file, " %s=%llu", names[i], totals[i]);
 	seq_putc(file, '\n');
@@ -497,41 +462,29 @@ static void user_show(struct seq_file *file, struct twheel_user *user)
  */
 void twheel_users_show(struct seq_file *file, void (*count)(struct twheel_user *user))
 {
-	struct twheel_user *user;
-	unsigned long key = 0;
+	struct twheel_user *user = NULL;
 
-	while ((user = user_next(&users, &key))) {
-		count(user);
-		user_show(file, user);
-		twheel_user_put(user);
+	while ((user = user_next(user))) {
+		if (!user->owner && !user->key.ns) {
+			count(user);
+			user_show(file, user);
+		}
 		/* The buffer is enlarged, and all of this repeated. */
 		if (seq_has_overflowed(file) || fatal_signal_pending(current))
 			break;
 		cond_resched();
 	}
-}
-
-/* Destroy the wheels of the users in an array, which has no ids of ids. */
-static void users_exit(struct xarray *array)
-{
-	struct twheel_user *user;
-	unsigned long key = 0;
-
-	while ((user = user_next(array, &key))) {
-		if (!user->owner)
-			users_exit(&user->ids);
-		flush_delayed_work(&user->idle);
-		twheel_user_put(user);
-	}
-	WARN_ON_ONCE(!twheel_array_empty(array));
-	xa_destroy(array);
+	twheel_user_put(user);
 }
 
 /* Destroy the wheels of all users, the reapers and the workqueue. No file is open. May sleep. */
 void twheel_users_exit(void)
 {
-	users_exit(&users);
-	users_exit(&namespaces);
+	struct twheel_user *user = NULL;
+
+	while ((user = user_next(user)))
+		flush_delayed_work(&user->idle);
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&users));
 	twheel_reapers_destroy(reapers);
 	destroy_workqueue(twheel_wq);
 }

@@ -9,12 +9,12 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/rbtree_types.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
-#include <linux/xarray.h>
 
 #include "../core/twheel.h"
 
@@ -51,15 +51,24 @@ enum twheel_total {
 };
 
 /**
+ * struct twheel_user_key - what tells users apart
+ * @uid: user ID
+ * @owner: that of its owner, or INVALID_UID
+ * @ns: the user namespace that it belongs to, or stands for as an owner, if root has created it
+ */
+struct twheel_user_key {
+	kuid_t			uid;
+	kuid_t			owner;
+	struct user_namespace	*ns;
+};
+
+/**
  * struct twheel_user - limits and wheels of a user
- * @uid: immutable, like @array to @owner
- * @array: the array that it is in
- * @key: its index there
- * @ns: the user namespace that it stands for, with a reference, or NULL
+ * @key: immutable, like @owner; with a reference to the namespace
+ * @node: in the tree of users
  * @owner: charged for it as well, with a reference, or NULL
- * @ids: users that it is the owner of
- * @ref: one per file, per name, per user in @ids, and per operation added by another user than the
- *	opener
+ * @ref: one per file, per name, per user that it is the owner of, and per operation added by
+ *	another user than the opener
  * @nr: what counts towards each limit
  * @lock: serialises creation and removal of @wheel; protects @wakeups
  * @wheel: by clock; NULL while unused
@@ -73,12 +82,9 @@ enum twheel_total {
  * @share: in each reaper, unless it has an owner
  */
 struct twheel_user {
-	kuid_t			uid;
-	struct xarray		*array;
-	unsigned long		key;
-	struct user_namespace	*ns;
+	struct twheel_user_key	key;
+	struct rb_node		node;
 	struct twheel_user	*owner;
-	struct xarray		ids;
 	refcount_t		ref;
 	atomic_t		nr[TWHEEL_USER_LIMITS];
 	struct mutex		lock;	/* of the wheels */
@@ -105,22 +111,10 @@ static inline kuid_t twheel_caller_uid(void)
 	return current_fsuid();
 }
 
-/*
- * Whether an array has no entry.  xa_empty() may be false after a store that failed: the nodes on
- * the way to the entry stay.
- */
-static inline bool twheel_array_empty(struct xarray *array)
-{
-	unsigned long index = 0;
-
-	return !xa_find(array, &index, ULONG_MAX, XA_PRESENT);
-}
-
 int __init twheel_users_init(void);
 void twheel_users_exit(void);
 struct twheel_user *twheel_user_get(void);
 void twheel_user_put(struct twheel_user *user);
-bool twheel_user_is_caller(const struct twheel_user *user);
 int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit);
 struct twheel_user *twheel_user_charge_op(struct twheel_user *opener);
 void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr);

@@ -39,6 +39,7 @@ struct user_namespace {
 #define gid_valid(gid)		((gid).val != (gid_t)-1)
 #define uid_eq(a, b)		((a).val == (b).val)
 #define GLOBAL_ROOT_UID		KUIDT_INIT(0)
+#define INVALID_UID		KUIDT_INIT(-1)
 #define make_kuid(ns, uid)	((void)(ns), KUIDT_INIT(uid))
 #define make_kgid(ns, gid)	((void)(ns), KGIDT_INIT(gid))
 #define from_kuid(ns, uid)	((void)(ns), (uid).val)
