@@ -169,7 +169,6 @@ void twheel_instance_enter(struct twheel_instance *instance, struct twheel_user 
 {
 	user = shown_user(user);
 	spin_lock(&user->private_lock);
-	instance->round = user->round;
 	list_add_tail(&instance->private, &user->private);
 	spin_unlock(&user->private_lock);
 }
@@ -186,38 +185,29 @@ void twheel_instance_leave(struct twheel_instance *instance, struct twheel_user 
 	spin_unlock(&user->private_lock);
 }
 
-/*
- * Count the private purgatory of a user that was counted least recently, and move it to the end of
- * the list, unless it was counted in @round. Returns false if it was, or if there is none.
- */
-static bool instances_count_next(struct twheel_user *user, u64 round)
+/* Count the first private purgatory of a user, and move it to the end of the list. */
+static bool instances_count_next(struct twheel_user *user)
 {
 	struct twheel_instance *instance;
-	bool found;
 
 	spin_lock(&user->private_lock);
 	instance = list_first_entry_or_null(&user->private, struct twheel_instance, private);
-	found = instance && instance->round < round;
-	if (found) {
+	if (instance) {
 		instance_count(instance, user);
-		instance->round = user->round;
 		list_move_tail(&instance->private, &user->private);
 	}
 	spin_unlock(&user->private_lock);
-	return found;
+	return instance;
 }
 
 /*
- * Count all private purgatories of a user. Their list is in the order of the rounds, also if
- * another reader counts. May sleep.
+ * Count all private purgatories of a user, which are not more than its files. Another reader, which
+ * moves them as well, has counted those that this one misses. May sleep.
  */
 void twheel_instances_count(struct twheel_user *user)
 {
-	u64 round;
+	int nr = atomic_read(&user->nr[TWHEEL_USER_FILES]);
 
-	spin_lock(&user->private_lock);
-	round = ++user->round;
-	spin_unlock(&user->private_lock);
-	while (instances_count_next(user, round))
+	while (nr-- > 0 && instances_count_next(user))
 		cond_resched();
 }

@@ -47,9 +47,8 @@ struct twheel_attached {
  * @name: name of a named purgatory, otherwise NULL; immutable
  * @dev: device of a named purgatory, which contains the instance; immutable
  * @private: of a private one: in the list of its user; protected by the @private_lock of the user,
- *	like @round and @counted
- * @round: the last round in which it was counted
- * @counted: its totals at that time
+ *	like @counted
+ * @counted: its totals when it was last counted
  * @attached: by the one module above this, or NULL; set once, by cmpxchg()
  * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
  *	iterator in progress with softirqs off, so their number must be bounded.
@@ -69,7 +68,6 @@ struct twheel_instance {
 	const char		*name;
 	struct device		*dev;
 	struct list_head	private;
-	u64			round;
 	u64			counted[TWHEEL_TOTALS];
 	struct twheel_attached	*attached;
 	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */

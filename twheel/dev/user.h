@@ -74,9 +74,8 @@ struct twheel_user_key {
  * @wheel: by clock; NULL while unused
  * @wakeups: reaper wake-ups of destroyed wheels
  * @private_lock: protects @private to @totals; taken outside of the locks of purgatories
- * @private: private purgatories of the user and of those that it is the owner of, by the last
- *	round in which each was counted
- * @round: number of the last round over @private
+ * @private: private purgatories of the user and of those that it is the owner of, the one that was
+ *	counted least recently first
  * @totals: of these purgatories, as far as they were counted, and of those that were destroyed
  * @idle: destroys the wheels when there are no operations
  * @share: in each reaper, unless it has an owner
@@ -92,7 +91,6 @@ struct twheel_user {
 	u64			wakeups;
 	spinlock_t		private_lock;	/* of the totals */
 	struct list_head	private;
-	u64			round;
 	u64			totals[TWHEEL_TOTALS];
 	struct delayed_work	idle;
 	struct twheel_share	share[];
