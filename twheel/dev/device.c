@@ -157,9 +157,6 @@ int __init twheel_device_init(void)
 
 	twheel_file_fops = &file_fops;
 	twheel_events_fops = &events_fops;
-	err = twheel_instances_check();
-	if (err)
-		return err;
 	err = twheel_users_init();
 	if (err)
 		return err;

@@ -4,15 +4,12 @@
  * the limits. A private one belongs to its only file; a named one is a part of its device, which
  * counts the references.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -25,17 +22,6 @@ static_assert(2 * TWHEEL_PENDING_MAX <= TWHEEL_LEAVES_MAX << TWHEEL_LEAF_BITS);
 unsigned int twheel_max_pending = BIT(18);
 module_param_named(max_pending, twheel_max_pending, uint, 0444);
 MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 1 to 16777216 (default 262144)");
-
-/* Check the module parameters of this file. */
-int __init twheel_instances_check(void)
-{
-	if (!twheel_max_pending || twheel_max_pending > TWHEEL_PENDING_MAX) {
-		pr_err("max_pending=%u is not between 1 and %lu\n",
-		       twheel_max_pending, TWHEEL_PENDING_MAX);
-		return -EINVAL;
-	}
-	return 0;
-}
 
 /* Create the purgatory of a zeroed instance. A @max_watches of 0 is no limit. */
 int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,

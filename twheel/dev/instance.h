@@ -6,7 +6,6 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/device.h>
-#include <linux/init.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -86,7 +85,6 @@ static inline bool twheel_array_empty(struct xarray *array)
 
 extern unsigned int twheel_max_pending;
 
-int __init twheel_instances_check(void);
 int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
 			 u32 max_watches);
 void twheel_instance_exit(struct twheel_instance *instance);

@@ -14,8 +14,6 @@
  *
  * Lock order: named_lock, lock of an instance.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/capability.h>
 #include <linux/cdev.h>
 #include <linux/completion.h>
@@ -498,15 +496,12 @@ int __init twheel_named_init(void)
 {
 	int err;
 
-	if (max_purgatories > MAX_NAMES) {
-		pr_err("max_purgatories=%u is more than %lu\n", max_purgatories, MAX_NAMES);
-		return -EINVAL;
-	}
-	if (!max_shared_pending || max_shared_pending > TWHEEL_PENDING_MAX) {
-		pr_err("max_shared_pending=%u is not between 1 and %lu\n",
-		       max_shared_pending, TWHEEL_PENDING_MAX);
-		return -EINVAL;
-	}
+	err = twheel_parameter_check("max_pending", twheel_max_pending, 1, TWHEEL_PENDING_MAX) ?:
+	      twheel_parameter_check("max_shared_pending", max_shared_pending, 1,
+				     TWHEEL_PENDING_MAX) ?:
+	      twheel_parameter_check("max_purgatories", max_purgatories, 0, MAX_NAMES);
+	if (err)
+		return err;
 	err = alloc_chrdev_region(&named_devt, 0, NR_MINORS, "twheel");
 	if (err)
 		return err;

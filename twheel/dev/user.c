@@ -46,16 +46,17 @@
 /* Idle wheels are kept this long, for users with few operations at a time. */
 #define IDLE_TIME	(5 * HZ)
 
-static unsigned int user_max_files = BIT(14);
-module_param(user_max_files, uint, 0444);
+static unsigned int user_max[TWHEEL_USER_LIMITS] = {
+	[TWHEEL_USER_FILES]	= BIT(14),
+	[TWHEEL_USER_OPS]	= BIT(22),
+	[TWHEEL_USER_NAMES]	= 16,
+};
+
+module_param_named(user_max_files, user_max[TWHEEL_USER_FILES], uint, 0444);
 MODULE_PARM_DESC(user_max_files, "open files of a user, at least 1 (default 16384)");
-
-static unsigned int user_max_ops = BIT(22);
-module_param(user_max_ops, uint, 0444);
+module_param_named(user_max_ops, user_max[TWHEEL_USER_OPS], uint, 0444);
 MODULE_PARM_DESC(user_max_ops, "operations of a user that are pending or unread, and cells, at least 1 (default 4194304)");
-
-static unsigned int user_max_purgatories = 16;
-module_param(user_max_purgatories, uint, 0444);
+module_param_named(user_max_purgatories, user_max[TWHEEL_USER_NAMES], uint, 0444);
 MODULE_PARM_DESC(user_max_purgatories, "named purgatories of a user without CAP_SYS_RESOURCE (default 16)");
 
 /* All users, by key. A reference is taken with the lock held. */
@@ -68,30 +69,29 @@ static struct twheel_reapers *reapers;
 
 struct workqueue_struct *twheel_wq;
 
-static int __init parameters_check(void)
+/* Check a module parameter. */
+int __init twheel_parameter_check(const char *name, unsigned int value, unsigned int min,
+				  unsigned int max)
 {
-	if (!user_max_files || user_max_files > INT_MAX) {
-		pr_err("user_max_files=%u is not between 1 and %d\n", user_max_files, INT_MAX);
-		return -EINVAL;
-	}
-	if (!user_max_ops || user_max_ops > INT_MAX) {
-		pr_err("user_max_ops=%u is not between 1 and %d\n", user_max_ops, INT_MAX);
-		return -EINVAL;
-	}
-	if (user_max_purgatories > INT_MAX) {
-		pr_err("user_max_purgatories=%u is more than %d\n", user_max_purgatories, INT_MAX);
-		return -EINVAL;
-	}
-	return 0;
+	if (value >= min && value <= max)
+		return 0;
+	pr_err("%s=%u is not between %u and %u\n", name, value, min, max);
+	return -EINVAL;
 }
 
 /* Check the module parameters of this file, and create the workqueue. */
 int __init twheel_users_init(void)
 {
-	int err = parameters_check();
+	unsigned int ops = user_max[TWHEEL_USER_OPS];
+	int err;
 
+	err = twheel_parameter_check("user_max_files", user_max[TWHEEL_USER_FILES], 1, INT_MAX) ?:
+	      twheel_parameter_check("user_max_ops", ops, 1, INT_MAX) ?:
+	      twheel_parameter_check("user_max_purgatories", user_max[TWHEEL_USER_NAMES], 0,
+				     INT_MAX);
 	if (err)
 		return err;
+	user_max[TWHEEL_USER_CELLS] = DIV_ROUND_UP(ops, TWHEEL_CELLS_PER_PAGE);
 	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
 	return twheel_wq ? 0 : -ENOMEM;
 }
@@ -168,7 +168,7 @@ static int reapers_create(void)
 	return err ?: reapers->nr;
 }
 
-/* The reference to the owner passes to the user. One without an owner has a share in each reaper. */
+/* The reference to the owner passes to the user. One without has a share in each reaper. */
 static struct twheel_user *user_alloc(const struct twheel_user_key *key, struct twheel_user *owner)
 {
 	int i, nr = owner ? 0 : reapers_create();
@@ -288,16 +288,8 @@ struct twheel_user *twheel_user_get(void)
 /* CAP_SYS_RESOURCE overrides one limit. The user is the caller. */
 static __always_inline bool at_limit(int nr, enum twheel_user_limit limit)
 {
-	switch (limit) {
-	case TWHEEL_USER_FILES:
-		return nr >= (int)user_max_files;
-	case TWHEEL_USER_OPS:
-		return nr >= (int)user_max_ops;
-	case TWHEEL_USER_CELLS:
-		return nr >= (int)DIV_ROUND_UP(user_max_ops, TWHEEL_CELLS_PER_PAGE);
-	default:
-		return nr >= (int)user_max_purgatories && !capable(CAP_SYS_RESOURCE);
-	}
+	return unlikely(nr >= (int)user_max[limit]) &&
+	       (limit != TWHEEL_USER_NAMES || !capable(CAP_SYS_RESOURCE));
 }
 
 /* Inline: without the calls, an add takes 40 instructions less. */
@@ -404,8 +396,8 @@ void twheel_users_query(struct twheel_query_args *query)
 	struct twheel_user *user = user_find(&key, NULL);
 	unsigned int i;
 
-	query->user_max_ops = user_max_ops;
-	query->user_max_files = user_max_files;
+	query->user_max_ops = user_max[TWHEEL_USER_OPS];
+	query->user_max_files = user_max[TWHEEL_USER_FILES];
 	/* A user without files and operations, with a file of another one. */
 	if (!user)
 		return;
@@ -447,8 +439,8 @@ static void user_show(struct seq_file *file, struct twheel_user *user)
 	memcpy(totals, user->totals, sizeof(totals));
 	spin_unlock(&user->private_lock);
 	seq_printf(file, "twheel-user:\tops=%d max_ops=%u files=%d max_files=%u uid=%u",
-		   atomic_read(&user->nr[TWHEEL_USER_OPS]), user_max_ops,
-		   atomic_read(&user->nr[TWHEEL_USER_FILES]), user_max_files,
+		   atomic_read(&user->nr[TWHEEL_USER_OPS]), user_max[TWHEEL_USER_OPS],
+		   atomic_read(&user->nr[TWHEEL_USER_FILES]), user_max[TWHEEL_USER_FILES],
 		   from_kuid_munged(current_user_ns(), user->key.uid));
 	for (i = 0; i < TWHEEL_TOTALS; i++)
 		seq_printf(file, " %s=%llu", names[i], totals[i]);

@@ -109,6 +109,8 @@ static inline kuid_t twheel_caller_uid(void)
 	return current_fsuid();
 }
 
+int __init twheel_parameter_check(const char *name, unsigned int value, unsigned int min,
+				  unsigned int max);
 int __init twheel_users_init(void);
 void twheel_users_exit(void);
 struct twheel_user *twheel_user_get(void);
