@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Character devices: the arguments of a call, see args.c. */
+/* Character devices: the calls, and their arguments, see args.c. */
 #ifndef _TWHEEL_DEV_ARGS_H
 #define _TWHEEL_DEV_ARGS_H
 
@@ -56,7 +56,29 @@ union twheel_call_args {
 	struct twheel_remove_args	remove;
 };
 
+/* The calls, but those on cells; see ioctl.c. */
+int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_confirm(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_queue(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args);
+
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known);
+void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query);
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
 const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u64 keys,
 						    u32 nr_keys, u32 key_size);

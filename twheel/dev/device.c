@@ -25,10 +25,9 @@
  *	file.c		the file of an operation, its rights and limits
  *	cells.c		cells of a file, which programs map
  *	event.c		events, from the end of an operation to read()
- *	query.c		limits and counts
+ *	query.c		limits and counts, listings of operations
  *	open.c		files from open to close, descriptors of detached events
  *	op.c		the add, and the calls on operations and keys
- *	list.c		calls that list operations
  *	named.c		named purgatories and their attributes
  *	ioctl.c		the ioctl table, argument structures, batches
  *	uring.c		commands of io_uring

@@ -29,14 +29,8 @@
 #include "../compat.h"
 #include "args.h"
 #include "cells.h"
-#include "event.h"
 #include "file.h"
 #include "ioctl.h"
-#include "list.h"
-#include "named.h"
-#include "op.h"
-#include "open.h"
-#include "query.h"
 
 /* Properties of a call */
 #define READS		BIT(0)	/* needs a file that is open for reading */

@@ -13,7 +13,5 @@ struct inode;
 int __init twheel_named_init(void);
 void twheel_named_exit(void);
 struct twheel_instance *twheel_named_open(struct inode *inode);
-int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args);
 
 #endif /* _TWHEEL_DEV_NAMED_H */

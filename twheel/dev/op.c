@@ -11,11 +11,11 @@
 #include "../compat.h"
 #include "../core/cell.h"
 #include "../op/op.h"
+#include "args.h"
 #include "cells.h"
 #include "detached.h"
 #include "event.h"
 #include "file.h"
-#include "op.h"
 #include "time.h"
 #include "user.h"
 

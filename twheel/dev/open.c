@@ -18,7 +18,6 @@
 #include "event.h"
 #include "file.h"
 #include "open.h"
-#include "query.h"
 
 /* Set by device.c: they name the calls, which are above this file. */
 const struct file_operations *twheel_file_fops;

@@ -26,8 +26,5 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *file, struct poll_table_struct *wait);
 void twheel_file_show(struct seq_file *m, struct file *file);
 void twheel_events_show(struct seq_file *m, struct file *file);
-int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_confirm(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args);
 
 #endif /* _TWHEEL_DEV_OPEN_H */

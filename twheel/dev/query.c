@@ -1,20 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: limits and counts, for TWHEEL_IOC_QUERY, TWHEEL_IOC_QUEUE and
- * /proc/PID/fdinfo.
+ * Character devices: what calls report: limits and counts, also for /proc/PID/fdinfo, and pending
+ * operations.
+ *
+ * The cursor of a listing is an index of an id, so no state is kept between calls. That of a
+ * restricted file is encrypted, like its ids, and such a call does not stop at the operations of
+ * others: both would show their number.
+ * An operation keeps its index while it is pending, so it is listed once. No lock and no
+ * reference to an operation is held while user memory is written, which may block for any time:
+ * operations of other users stay charged while they have references.
  */
 #include <linux/container_of.h>
+#include <linux/err.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
+#include "../core/cell.h"
 #include "../core/shard.h"
 #include "../op/purgatory.h"
+#include "args.h"
+#include "detached.h"
 #include "event.h"
-#include "query.h"
+#include "file.h"
 
 /* Counts that are read without a lock are each of some moment during the call. */
 
@@ -152,4 +164,187 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 	twheel_users_query(&args->query);
 	args->query.rights = READ_ONCE(call->file->rights) & TWHEEL_RIGHTS;
 	return 0;
+}
+
+/* Number of operations that a call of a file without restrictions may skip before it returns. */
+#define LIST_SKIP	4096
+
+static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
+{
+	return twheel_file_op_file(file_op) == call->file;
+}
+
+static u32 pending_flags(const struct twheel_file_op *file_op, bool own, bool idle)
+{
+	return (own ? TWHEEL_PENDING_OWN : 0) | (idle ? TWHEEL_PENDING_IDLE : 0) |
+	       (file_op->flags & TWHEEL_ADD_ABSTIME ? TWHEEL_PENDING_ABSTIME : 0) |
+	       (file_op->flags & TWHEEL_ADD_CELL ? TWHEEL_PENDING_CELL : 0) |
+	       (file_op->flags & TWHEEL_ADD_DETACHED ? TWHEEL_PENDING_DETACHED : 0) |
+	       (file_op->flags & TWHEEL_ADD_CANCEL_ON_SET ? TWHEEL_PENDING_CANCEL_ON_SET : 0) |
+	       (file_op->flags & TWHEEL_ADD_FIXED_DELAY ? TWHEEL_PENDING_FIXED_DELAY : 0);
+}
+
+static void pending_period(struct twheel_file_op *file_op, struct twheel_pending *pending)
+{
+	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
+	struct twheel_events *events = file_op->events;
+	u64 now = twheel_clock_ns(twheel_file_op_clock(file_op));
+
+	spin_lock(&events->lock);
+	/* If a reader has an event of it, the next one reports these periods. */
+	twheel_file_periodic_catch_up(fp);
+	pending->deadline = fp->next;
+	pending->runs = fp->runs;
+	spin_unlock(&events->lock);
+	pending->period = fp->period;
+	pending->remaining = pending->deadline == TWHEEL_NEVER ? TWHEEL_NEVER :
+			     pending->deadline - min(now, pending->deadline);
+}
+
+/* Describe a pending operation, with up to @max_keys of its keys. */
+static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_op,
+			struct twheel_pending *pending, struct twheel_watch_spec *keys,
+			u32 max_keys)
+{
+	bool own = is_own(call, file_op);
+	u64 id = READ_ONCE(file_op->id);
+	struct twheel_op_progress progress;
+	u32 i;
+	int err;
+
+	/* Its final event has been read since. */
+	if (id == TWHEEL_NO_ID)
+		return -ENOENT;
+	err = twheel_op_get_progress(&file_op->op, &progress, keys, max_keys);
+	if (err)
+		return err;
+	*pending = (struct twheel_pending) {
+		.id		= id,
+		.cookie		= own || file_op->flags & TWHEEL_ADD_DETACHED ? file_op->cookie : 0,
+		.deadline	= progress.deadline,
+		.remaining	= progress.remaining,
+		.missing	= progress.missing,
+		.condition	= progress.condition,
+		.clock		= file_op->clock,
+		.nr_keys	= progress.nr_keys,
+		.flags		= pending_flags(file_op, own, progress.idle),
+		.queue		= file_op->flags & TWHEEL_ADD_DETACHED ?
+				  twheel_file_op_detached(file_op)->number : 0,
+		.cell		= file_op->flags & TWHEEL_ADD_CELL ?
+				  twheel_timer_cell(&file_op->op.timer)->number : 0,
+	};
+	if (twheel_file_op_periodic(file_op))
+		pending_period(file_op, pending);
+	pending->deadline = twheel_time_shift(pending->deadline, twheel_file_op_offset(file_op));
+	/* The caller's clock ends before that of the wheel. */
+	if (pending->deadline == TWHEEL_NEVER)
+		pending->remaining = TWHEEL_NEVER;
+	for (i = 0; i < min3(progress.nr_keys, max_keys, (u32)TWHEEL_PENDING_KEYS); i++)
+		pending->keys[i] = keys[i].key;
+	return 0;
+}
+
+static int info_write(const struct twheel_info_args *info, const struct twheel_pending *pending,
+		      const struct twheel_watch_spec *keys)
+{
+	u32 i, nr = min(info->max_keys, pending->nr_keys);
+	int err;
+
+	err = twheel_entry_write(info->entry, 0, info->entry_size, pending, sizeof(*pending));
+	for (i = 0; i < nr && !err; i++)
+		err = twheel_entry_write(info->keys, i, info->key_size, &keys[i], sizeof(*keys));
+	return err;
+}
+
+int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_watch_spec *keys = twheel_call_keys(call);
+	const struct twheel_info_args *info = &args->info;
+	struct twheel_file_op *file_op;
+	struct twheel_pending pending;
+	int err;
+
+	if (info->flags || !info->max_keys != !info->key_size)
+		return -EINVAL;
+	if (info->keys && !info->max_keys)
+		return -EINVAL;
+	if (info->entry_size < sizeof(pending))
+		return -EINVAL;
+	if (info->key_size && info->key_size < sizeof(*keys))
+		return -EINVAL;
+	if (info->entry_size > PAGE_SIZE || info->key_size > PAGE_SIZE)
+		return -E2BIG;
+	if (!keys)
+		return -ENOMEM;
+	file_op = twheel_call_op(call, info->id);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
+	memset(keys, 0, TWHEEL_MAX_KEYS * sizeof(*keys));
+	err = pending_fill(call, file_op, &pending, keys, TWHEEL_MAX_KEYS);
+	twheel_file_op_put(file_op);
+	return err ?: info_write(info, &pending, keys);
+}
+
+/* List from @index on; @hidden for a restricted file. */
+static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list,
+		     unsigned long index, bool hidden)
+{
+	struct twheel_instance *instance = call->file->instance;
+	struct twheel_watch_spec keys[TWHEEL_PENDING_KEYS];
+	struct twheel_file_op *file_op;
+	struct twheel_pending pending;
+	u32 skip = LIST_SKIP;
+	bool listed;
+	int err = 0;
+
+	while (list->nr < list->max_entries && skip) {
+		file_op = twheel_file_op_next(instance, &index);
+		if (!file_op) {
+			list->cursor = TWHEEL_LIST_END;
+			return 0;
+		}
+		listed = (list->flags & TWHEEL_LIST_OTHERS || is_own(call, file_op)) &&
+			 !pending_fill(call, file_op, &pending, keys, ARRAY_SIZE(keys));
+		twheel_file_op_put(file_op);
+		if (listed)
+			err = twheel_entry_write(list->entries, list->nr, list->entry_size,
+						 &pending, sizeof(pending));
+		if (err)
+			break;
+		list->nr += listed;
+		skip -= !listed && !hidden;
+		index++;
+		if (fatal_signal_pending(current))
+			break;
+		cond_resched();
+	}
+	list->cursor = hidden ? twheel_id_hide(&instance->ids, index) : index;
+	return err;
+}
+
+int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	bool hidden = !twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS);
+	struct twheel_list_args *list = &args->list;
+	u64 index = list->cursor;
+	int err;
+
+	list->nr = 0;
+	if (list->flags & ~TWHEEL_LIST_OTHERS || !list->max_entries)
+		return -EINVAL;
+	if (list->entry_size < sizeof(struct twheel_pending))
+		return -EINVAL;
+	if (list->entry_size > PAGE_SIZE)
+		return -E2BIG;
+	if (list->flags & TWHEEL_LIST_OTHERS && hidden)
+		return -EPERM;
+	if (hidden && index && index != TWHEEL_LIST_END)
+		index = twheel_id_unhide(&call->file->instance->ids, index);
+	if (index >= TWHEEL_INDEX_END) {
+		list->cursor = TWHEEL_LIST_END;
+		return 0;
+	}
+	err = list_some(call, list, index, hidden);
+	/* Return the entries that were written. The next call reports the error. */
+	return list->nr ? 0 : err;
 }
