@@ -23,7 +23,6 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/idr.h>
 #include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -34,6 +33,7 @@
 #include <linux/user_namespace.h>
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include "../compat.h"
 #include "../op/purgatory.h"
@@ -97,7 +97,8 @@ static unsigned int nr_named;
 /* Number of devices that have not been freed. */
 static atomic_t nr_devices = ATOMIC_INIT(0);
 
-static DEFINE_IDA(named_minors);
+/* All devices, by minor. */
+static DEFINE_XARRAY_FLAGS(named_minors, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 static dev_t named_devt;
 
 static struct twheel_named *to_twheel_named(struct device *dev)
@@ -143,7 +144,7 @@ static void named_release(struct device *dev)
 	twheel_purgatory_drain(named->instance.purgatory);
 	twheel_detached_visit(&named->instance, queue_empty, NULL);
 	twheel_instance_exit(&named->instance);
-	ida_free(&named_minors, MINOR(dev->devt) - MINOR(named_devt));
+	xa_erase(&named_minors, MINOR(dev->devt) - MINOR(named_devt));
 	twheel_user_put(named->creator);
 	kfree(named);
 	/* CONFIG_DEBUG_KOBJECT_RELEASE delays the release: twheel_named_exit() waits for it. */
@@ -282,30 +283,14 @@ static void named_end(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/*
- * Reuse minors as late as possible: a stale node must not open the next purgatory. Concurrent calls
- * get different minors from the IDA; the last store of @next counts.
- */
-static int minor_alloc(void)
-{
-	static unsigned int next;
-	unsigned int from = READ_ONCE(next);
-	int minor;
-
-	minor = ida_alloc_range(&named_minors, from, NR_MINORS - 1, GFP_KERNEL);
-	if (minor == -ENOSPC && from)
-		minor = ida_alloc_range(&named_minors, 0, from - 1, GFP_KERNEL);
-	if (minor >= 0)
-		WRITE_ONCE(next, (minor + 1) % NR_MINORS);
-	return minor;
-}
-
 /* Allocate a device. It has no name yet. */
 static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 {
 	u32 max_pending = args->max_pending ?: max_shared_pending;
+	static u32 next_minor;
 	struct twheel_named *named;
-	int minor, err;
+	u32 minor;
+	int err;
 
 	named = kzalloc(sizeof(*named), TWHEEL_GFP_USER);
 	if (!named)
@@ -318,9 +303,11 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 		err = PTR_ERR(named->creator);
 		goto free;
 	}
-	minor = minor_alloc();
-	if (minor < 0) {
-		err = minor;
+	/* Reuse minors as late as possible: a stale node must not open the next purgatory. */
+	err = xa_alloc_cyclic(&named_minors, &minor, named, XA_LIMIT(0, NR_MINORS - 1),
+			      &next_minor, TWHEEL_GFP_USER);
+	if (err < 0) {
+		err = err == -EBUSY ? -ENOSPC : err;
 		goto put_user;
 	}
 	err = twheel_instance_init(&named->instance, args->name, max_pending, args->max_watches);
@@ -346,7 +333,7 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	return named;
 
 free_minor:
-	ida_free(&named_minors, minor);
+	xa_erase(&named_minors, minor);
 put_user:
 	twheel_user_put(named->creator);
 free:
@@ -370,18 +357,7 @@ static int named_close(struct twheel_named *named, bool force)
 	return err;
 }
 
-/* Add the device and its node, with its attributes. */
-static int named_add_device(struct twheel_named *named)
-{
-	int err;
-
-	err = dev_set_name(&named->dev, "twheel-%s", named->name);
-	if (err)
-		return err;
-	return cdev_device_add(&named->cdev, &named->dev);
-}
-
-/* Add the device and its name. */
+/* Add the device, with its node and attributes, and the name. */
 static int named_add(struct twheel_named *named)
 {
 	int err;
@@ -394,7 +370,8 @@ static int named_add(struct twheel_named *named)
 	err = twheel_user_charge(named->creator, TWHEEL_USER_NAMES);
 	if (err)
 		return err;
-	err = named_add_device(named);
+	err = dev_set_name(&named->dev, "twheel-%s", named->name) ?:
+	      cdev_device_add(&named->cdev, &named->dev);
 	if (err) {
 		/* The node may have been opened before the failure. */
 		named_close(named, true);
@@ -517,5 +494,5 @@ void twheel_named_exit(void)
 	wait_var_event(&nr_devices, !atomic_read(&nr_devices));
 	class_unregister(&named_class);
 	unregister_chrdev_region(named_devt, NR_MINORS);
-	ida_destroy(&named_minors);
+	xa_destroy(&named_minors);
 }

@@ -235,25 +235,21 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 	return likely(twheel_args_are_simple(op_args)) ? 0 : twheel_op_check(op_args);
 }
 
-/* The rights that an add needs. */
-static u32 add_rights(const struct twheel_add_args *args)
-{
-	return (args->flags & TWHEEL_ADD_DETACHED ? TWHEEL_RIGHT_ADD_DETACHED : TWHEEL_RIGHT_ADD) |
-	       (args->nr_keys ? TWHEEL_RIGHT_WATCH : 0);
-}
-
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_add_args *add = &args->add;
 	struct twheel_op_args op_args __uninitialized;
+	bool detached = add->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *file_op;
 	int err;
 
 	/* Its event would have no reader. */
-	if (!call->readable && !(add->flags & TWHEEL_ADD_DETACHED))
+	if (!call->readable && !detached)
 		return -EBADF;
-	if (!twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS) &&
-	    !twheel_file_may(call->file, add_rights(add)))
+	if (unlikely(!twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS)) &&
+	    !twheel_file_may(call->file,
+			     (detached ? TWHEEL_RIGHT_ADD_DETACHED : TWHEEL_RIGHT_ADD) |
+			     (add->nr_keys ? TWHEEL_RIGHT_WATCH : 0)))
 		return -EPERM;
 	err = add_args_convert(call, add, &op_args);
 	if (err)
@@ -371,16 +367,6 @@ int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args
 				    complete->value);
 }
 
-/* Whether a pending operation can be re-armed so. */
-static int rearm_check(const struct twheel_file_op *file_op, const struct twheel_rearm_args *rearm)
-{
-	if (file_op->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_CELL))
-		return -EOPNOTSUPP;
-	/* An operation stays on its wheel. */
-	return file_op->clock == CLOCK_REALTIME &&
-	       (rearm->flags ^ file_op->flags) & TWHEEL_ADD_ABSTIME ? -EINVAL : 0;
-}
-
 int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_rearm_args *rearm = &args->rearm;
@@ -397,8 +383,12 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 	file_op = twheel_call_lock_op(call, rearm->id);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
-	ret = rearm_check(file_op, rearm);
-	if (ret) {
+	ret = file_op->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_CELL) ? -EOPNOTSUPP : 0;
+	/* An operation stays on its wheel. */
+	if (!ret && file_op->clock == CLOCK_REALTIME &&
+	    (rearm->flags ^ file_op->flags) & TWHEEL_ADD_ABSTIME)
+		ret = -EINVAL;
+	if (unlikely(ret)) {
 		twheel_op_unlock_irqs(twheel_timer_shard(&file_op->op.timer));
 		return ret;
 	}

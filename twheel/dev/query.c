@@ -13,7 +13,6 @@
 #include <linux/container_of.h>
 #include <linux/err.h>
 #include <linux/list.h>
-#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -52,20 +51,13 @@ static u64 events_age(struct twheel_events *events)
 	return now - min(now, time);
 }
 
-/* Time since the read of the oldest unconfirmed event, or 0. */
-static u64 events_unconfirmed_age(struct twheel_events *events)
-{
-	const struct twheel_reader *reader;
-
-	lockdep_assert_held(&events->lock);
-	reader = list_first_entry_or_null(&events->holding, struct twheel_reader, entry);
-	return reader ? ktime_get_ns() - reader->time : 0;
-}
-
 /* Set the exact counts of a queue of detached operations. */
 static void queue_fill(struct twheel_events *events, struct twheel_queue_args *queue)
 {
+	const struct twheel_reader *reader;
+
 	spin_lock(&events->lock);
+	reader = list_first_entry_or_null(&events->holding, struct twheel_reader, entry);
 	*queue = (struct twheel_queue_args) {
 		.queue			= container_of(events, struct twheel_detached,
 						       events)->number,
@@ -74,7 +66,7 @@ static void queue_fill(struct twheel_events *events, struct twheel_queue_args *q
 		.unread			= twheel_events_unread(events),
 		.unconfirmed		= events->unconfirmed,
 		.oldest_unread_ns	= events_age(events),
-		.oldest_unconfirmed_ns	= events_unconfirmed_age(events),
+		.oldest_unconfirmed_ns	= reader ? ktime_get_ns() - reader->time : 0,
 	};
 	spin_unlock(&events->lock);
 }

@@ -35,24 +35,6 @@ static inline int twheel_wheel_clock(u32 clock, u32 flags)
 	}
 }
 
-/*
- * Offset of the caller's clock from the host's. In a time namespace, CLOCK_MONOTONIC and
- * CLOCK_BOOTTIME are shifted by offsets that do not change once a task is in it, and with which
- * neither of them overflows. Operations store host time.
- */
-static inline s64 twheel_time_of_caller(u32 clock)
-{
-#ifdef CONFIG_TIME_NS
-	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
-	const struct timespec64 *offset =
-		clock == CLOCK_BOOTTIME ? &offsets->boottime : &offsets->monotonic;
-
-	if (clock != CLOCK_REALTIME)
-		return offset->tv_sec * NSEC_PER_SEC + offset->tv_nsec;
-#endif
-	return 0;
-}
-
 /* TWHEEL_NEVER if out of range. A negative sum becomes 0. */
 static inline u64 twheel_time_shift(u64 ns, s64 offset)
 {
@@ -66,14 +48,23 @@ static inline u64 twheel_time_shift(u64 ns, s64 offset)
 }
 
 /*
- * Offset of a clock of the caller from that of the wheel, for an operation with @flags. That of a
- * relative deadline on CLOCK_REALTIME changes when this clock is set.
+ * Offset of a clock of the caller from that of the wheel, for an operation with @flags. In a time
+ * namespace, CLOCK_MONOTONIC and CLOCK_BOOTTIME are shifted by offsets that do not change once a
+ * task is in it, and with which neither of them overflows. Operations store host time. The offset
+ * of a relative deadline on CLOCK_REALTIME changes when this clock is set.
  */
 static inline s64 twheel_time_offset(u32 clock, u32 flags)
 {
+#ifdef CONFIG_TIME_NS
+	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
+	const struct timespec64 *offset =
+		clock == CLOCK_BOOTTIME ? &offsets->boottime : &offsets->monotonic;
+
 	if (clock != CLOCK_REALTIME)
-		return twheel_time_of_caller(clock);
-	return flags & TWHEEL_ADD_ABSTIME ? 0 : ktime_mono_to_any(0, TK_OFFS_REAL);
+		return offset->tv_sec * NSEC_PER_SEC + offset->tv_nsec;
+#endif
+	return clock == CLOCK_REALTIME && !(flags & TWHEEL_ADD_ABSTIME) ?
+	       ktime_mono_to_any(0, TK_OFFS_REAL) : 0;
 }
 
 /*
@@ -83,7 +74,7 @@ static inline s64 twheel_time_offset(u32 clock, u32 flags)
 static inline u64 twheel_time_deadline(u32 clock, u32 flags, u64 ns, bool absolute)
 {
 	if (absolute)
-		return twheel_time_shift(ns, -twheel_time_of_caller(clock));
+		return twheel_time_shift(ns, -twheel_time_offset(clock, TWHEEL_ADD_ABSTIME));
 	return twheel_deadline_after(twheel_clock_ns(twheel_wheel_clock(clock, flags)), ns);
 }
 

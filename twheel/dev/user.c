@@ -157,25 +157,23 @@ static void user_idle(struct work_struct *work)
 	twheel_user_put(user);
 }
 
-/* Create the reapers with the first user. Returns their number or an error. */
-static int reapers_create(void)
-{
-	int err;
-
-	mutex_lock(&reapers_lock);
-	err = twheel_system_reapers(&reapers, "twheel-user");
-	mutex_unlock(&reapers_lock);
-	return err ?: reapers->nr;
-}
-
-/* The reference to the owner passes to the user. One without has a share in each reaper. */
+/*
+ * The reference to the owner passes to the user. One without has a share in each reaper, which are
+ * created with the first user.
+ */
 static struct twheel_user *user_alloc(const struct twheel_user_key *key, struct twheel_user *owner)
 {
-	int i, nr = owner ? 0 : reapers_create();
 	struct twheel_user *user;
+	int i, nr = 0, err;
 
-	if (nr < 0)
-		return ERR_PTR(nr);
+	if (!owner) {
+		mutex_lock(&reapers_lock);
+		err = twheel_system_reapers(&reapers, "twheel-user");
+		mutex_unlock(&reapers_lock);
+		if (err)
+			return ERR_PTR(err);
+		nr = reapers->nr;
+	}
 	user = kzalloc(struct_size(user, share, nr), TWHEEL_GFP_USER);
 	if (!user)
 		return ERR_PTR(-ENOMEM);
@@ -359,27 +357,21 @@ void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit
 	uncharge(user, limit, nr);
 }
 
-static struct twheel *wheel_create(struct twheel_user *user, enum twheel_clock clock)
+/* Create a wheel, see twheel_user_wheel(). */
+struct twheel *twheel_user_make_wheel(struct twheel_user *user, enum twheel_clock clock)
 {
 	struct twheel_user *owner = user->owner ?: user;
 	char name[sizeof("twheel-4294967295")];
 	struct twheel_config config;
+	struct twheel *wheel;
 
 	snprintf(name, sizeof(name), "twheel-%u", __kuid_val(user->key.uid));
 	twheel_system_config(&config, clock);
 	config.name = name;
-	return twheel_make(&config, reapers, owner->share);
-}
-
-/* Create a wheel, see twheel_user_wheel(). */
-struct twheel *twheel_user_make_wheel(struct twheel_user *user, enum twheel_clock clock)
-{
-	struct twheel *wheel;
-
 	mutex_lock(&user->lock);
 	wheel = user->wheel[clock];
 	if (!wheel) {
-		wheel = wheel_create(user, clock);
+		wheel = twheel_make(&config, reapers, owner->share);
 		if (!IS_ERR(wheel)) {
 			/* Pairs with the acquire in twheel_user_wheel(). */
 			smp_store_release(&user->wheel[clock], wheel);

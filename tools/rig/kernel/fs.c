@@ -674,23 +674,3 @@ int rig_poll(struct rig_polled *polled, unsigned int nr, int timeout_ms)
 			timeout_ms = 0;
 	}
 }
-
-/* ida: an xarray with dummy pointers */
-
-int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max, gfp_t gfp)
-{
-	u32 id;
-	int err = xa_alloc(&ida->xa, &id, ida, XA_LIMIT(min, max), gfp);
-
-	return err == -EBUSY ? -ENOSPC : err ?: (int)id;
-}
-
-void ida_free(struct ida *ida, unsigned int id)
-{
-	WARN_ON(!xa_erase(&ida->xa, id));
-}
-
-void ida_destroy(struct ida *ida)
-{
-	xa_destroy(&ida->xa);
-}

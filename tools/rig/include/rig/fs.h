@@ -351,14 +351,4 @@ struct miscdevice {
 int misc_register(struct miscdevice *misc);
 void misc_deregister(struct miscdevice *misc);
 
-/* ida */
-struct ida {
-	struct xarray xa;
-};
-
-#define DEFINE_IDA(name)	struct ida name = { XARRAY_INIT(name.xa, XA_FLAGS_ALLOC) }
-int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max, gfp_t gfp);
-void ida_free(struct ida *ida, unsigned int id);
-void ida_destroy(struct ida *ida);
-
 #endif /* _RIG_FS_H */
