@@ -99,12 +99,6 @@ static s64 handle_of(struct twheel_instance *instance)
 	return container_of(attached, struct twheel_signal_queue, attached)->handle;
 }
 
-/* The lock of a bucket may be taken and released. */
-static bool may_lock(void)
-{
-	return IS_ENABLED(CONFIG_PREEMPT_RT) ? preemptible() : !irqs_disabled();
-}
-
 __bpf_kfunc_start_defs();
 
 /**
@@ -194,7 +188,8 @@ __bpf_kfunc int twheel_bpf_watched(u64 handle, const struct twheel_key *key)
 	struct twheel_signal_queue *queue;
 	int ret = -ENOENT;
 
-	if (!may_lock())
+	/* The lock of a bucket may not be taken and released. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) ? !preemptible() : irqs_disabled())
 		return -EBUSY;
 	rcu_read_lock();
 	queue = twheel_signal_queue_find(handle);

@@ -79,6 +79,10 @@ int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args);
 
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known);
 void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query);
+long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, const void *entry);
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
 const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u64 keys,
 						    u32 nr_keys, u32 key_size);

@@ -69,12 +69,11 @@
 #include <linux/seq_file.h>
 
 #include "../compat.h"
+#include "args.h"
 #include "cells.h"
 #include "device.h"
 #include "file_op.h"
 #include "instance.h"
-#include "ioctl.h"
-#include "named.h"
 #include "open.h"
 #include "queue.h"
 #include "uring.h"

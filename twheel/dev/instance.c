@@ -81,12 +81,6 @@ struct twheel_instance *twheel_instance_create(void)
 	return instance;
 }
 
-/* Another file of a named purgatory. */
-void twheel_instance_get(struct twheel_instance *instance)
-{
-	get_device(instance->dev);
-}
-
 void twheel_instance_put(struct twheel_instance *instance)
 {
 	if (instance->dev) {

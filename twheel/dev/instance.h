@@ -89,7 +89,6 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 			 u32 max_watches);
 void twheel_instance_exit(struct twheel_instance *instance);
 struct twheel_instance *twheel_instance_create(void);
-void twheel_instance_get(struct twheel_instance *instance);
 void twheel_instance_put(struct twheel_instance *instance);
 void twheel_instance_enter(struct twheel_instance *instance, struct twheel_user *user);
 void twheel_instance_leave(struct twheel_instance *instance, struct twheel_user *user);

@@ -30,7 +30,6 @@
 #include "args.h"
 #include "cells.h"
 #include "file.h"
-#include "ioctl.h"
 
 /* Properties of a call */
 #define READS		BIT(0)	/* needs a file that is open for reading */
@@ -227,7 +226,7 @@ static int output_write(const struct call_info *info, const union twheel_call_ar
 	case sizeof(u32):
 		return put_user(*(const u32 *)from, (u32 __user *)user);
 	case sizeof(u64):
-		return copy_to_user(user, from, sizeof(u64)) ? -EFAULT : 0;
+		return put_user(*(const u64 *)from, (u64 __user *)user);
 	default:
 		return copy_to_user(user, from, nr) ? -EFAULT : 0;
 	}
@@ -366,14 +365,6 @@ int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, con
 static_assert(sizeof(struct twheel_add_args) >= sizeof(struct twheel_signal_args));
 static_assert(sizeof(struct twheel_command) + sizeof(struct twheel_add_args) <= CHUNK_SIZE);
 
-/* The output of a command is a 32-bit field; the id of an add has 64 bits. */
-static u64 command_output(const struct call_info *info, const void *args)
-{
-	const void *output = args + info->output;
-
-	return info->call == twheel_call_add ? *(const u64 *)output : *(const u32 *)output;
-}
-
 /* Execute a command, if all of it is in the chunk. It may write to the structure. */
 static __always_inline int command_run(struct twheel_ioctl *call, struct twheel_command *command,
 				       bool fits, u64 *value)
@@ -399,8 +390,10 @@ static __always_inline int command_run(struct twheel_ioctl *call, struct twheel_
 			return err;
 	}
 	err = call_function(call, info, args);
+	/* The output is a 32-bit field; the id of an add has 64 bits. */
 	if (info->output && has_output(info, err))
-		*value = command_output(info, args);
+		*value = info->call == twheel_call_add ? *(u64 *)(args + info->output) :
+							 *(u32 *)(args + info->output);
 	return err;
 }
 

@@ -37,9 +37,9 @@
 
 #include "../compat.h"
 #include "../op/purgatory.h"
+#include "args.h"
 #include "event.h"
 #include "file.h"
-#include "named.h"
 #include "open.h"
 #include "user.h"
 

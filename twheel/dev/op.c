@@ -429,17 +429,6 @@ int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *ar
 	return interrupted();
 }
 
-static int complete_others(struct twheel_instance *instance, struct twheel_complete_all_args *all)
-{
-	all->completed = 0;
-	if (mutex_lock_killable(&instance->complete_lock))
-		return -EINTR;
-	all->completed = twheel_complete_all(instance->purgatory, all->error, all->value,
-					     TWHEEL_KILLABLE);
-	mutex_unlock(&instance->complete_lock);
-	return interrupted();
-}
-
 int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_complete_all_args *all = &args->complete_all;
@@ -452,10 +441,17 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 		return -EINVAL;
 	if (others && !twheel_file_may(file, TWHEEL_RIGHT_OTHERS))
 		return -EPERM;
-	if (others)
-		return complete_others(file->instance, all);
-	all->completed = twheel_file_end_all(file, TWHEEL_REASON_COMPLETED, all->error, all->value,
+	all->completed = 0;
+	if (!others) {
+		all->completed = twheel_file_end_all(file, TWHEEL_REASON_COMPLETED, all->error,
+						     all->value, TWHEEL_KILLABLE);
+		return interrupted();
+	}
+	if (mutex_lock_killable(&file->instance->complete_lock))
+		return -EINTR;
+	all->completed = twheel_complete_all(file->instance->purgatory, all->error, all->value,
 					     TWHEEL_KILLABLE);
+	mutex_unlock(&file->instance->complete_lock);
 	return interrupted();
 }
 

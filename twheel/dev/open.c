@@ -7,6 +7,7 @@
  * released, since the VFS holds a reference for each call.
  */
 #include <linux/anon_inodes.h>
+#include <linux/device.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/fs.h>
@@ -22,22 +23,6 @@
 /* Set by device.c: they name the calls, which are above this file. */
 const struct file_operations *twheel_file_fops;
 const struct file_operations *twheel_events_fops;
-
-/* Add a file to an instance, unless the instance was removed. */
-static int instance_add_file(struct twheel_instance *instance, struct twheel_file *file)
-{
-	int err = 0;
-
-	spin_lock(&instance->lock);
-	if (instance->removed) {
-		err = -ENODEV;
-	} else {
-		list_add_tail(&file->entry, &instance->files);
-		WRITE_ONCE(instance->nr_files, instance->nr_files + 1);
-	}
-	spin_unlock(&instance->lock);
-	return err;
-}
 
 /*
  * Create the state of an open file. The caller's reference to the instance passes to the file,
@@ -68,7 +53,14 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	err = twheel_user_charge(file->user, TWHEEL_USER_FILES);
 	if (err)
 		goto put_file;
-	err = instance_add_file(instance, file);
+	spin_lock(&instance->lock);
+	if (instance->removed) {
+		err = -ENODEV;
+	} else {
+		list_add_tail(&file->entry, &instance->files);
+		WRITE_ONCE(instance->nr_files, instance->nr_files + 1);
+	}
+	spin_unlock(&instance->lock);
 	if (err)
 		goto uncharge;
 	if (!instance->name)
@@ -134,7 +126,7 @@ struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_de
 	struct twheel_file *tf;
 	struct file *file;
 
-	twheel_instance_get(instance);
+	get_device(instance->dev);
 	tf = file_create(instance);
 	if (IS_ERR(tf)) {
 		if (detached)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Character devices: files from open to close, see open.c. */
+/* Character devices: files from open to close, see open.c, and named purgatories, see named.c. */
 #ifndef _TWHEEL_DEV_OPEN_H
 #define _TWHEEL_DEV_OPEN_H
 
 #include <linux/fs.h>
+#include <linux/init.h>
 #include <linux/poll.h>
 
 #include "args.h"
@@ -26,5 +27,8 @@ ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_poll(struct file *file, struct poll_table_struct *wait);
 void twheel_file_show(struct seq_file *m, struct file *file);
 void twheel_events_show(struct seq_file *m, struct file *file);
+int __init twheel_named_init(void);
+void twheel_named_exit(void);
+struct twheel_instance *twheel_named_open(struct inode *inode);
 
 #endif /* _TWHEEL_DEV_OPEN_H */

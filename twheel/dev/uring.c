@@ -22,7 +22,7 @@
 #include <linux/kernel.h>
 #include <linux/twheel.h>
 
-#include "ioctl.h"
+#include "args.h"
 
 /* Space for the structure of a call in an entry of 128 bytes. */
 #define ENTRY_ARGS	(2 * sizeof(struct io_uring_sqe) - offsetof(struct io_uring_sqe, cmd) - \
