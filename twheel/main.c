@@ -15,7 +15,7 @@
 #include "core/turn.h"
 #include "core/twheel.h"
 #include "debugfs.h"
-#include "dev/device.h"
+#include "dev/open.h"
 #include "op/purgatory.h"
 
 static int __init twheel_init(void)

@@ -11,27 +11,7 @@
  *	events		an event queue; an instance has numbered ones for detached operations
  *	user		limits and wheels of a user, across all files
  *
- * Each file includes those above it only, in the order of Kbuild:
- *
- *	time.c		clocks of callers, time namespaces
- *	user.c		limits and wheels of users
- *	args.c		arguments of a call, and arrays
- *	ids.c		ids, and leaves of memory
- *	instance.c	what private and named purgatories share
- *	periodic.c	counting of periods
- *	file_op.c	memory and further watches of operations
- *	queue.c		event queues, and their waiters
- *	detached.c	numbered queues of detached operations
- *	file.c		the file of an operation, its rights and limits
- *	cells.c		cells of a file, which programs map
- *	event.c		events, from the end of an operation to read()
- *	query.c		limits and counts, listings of operations
- *	open.c		files from open to close, descriptors of detached events
- *	op.c		the add, and the calls on operations and keys
- *	named.c		named purgatories and their attributes
- *	ioctl.c		the ioctl table, argument structures, batches
- *	uring.c		commands of io_uring
- *	device.c	the nodes
+ * A file includes headers of those before it in Kbuild only. Its first lines say what it has.
  *
  * References
  * ==========
@@ -71,7 +51,6 @@
 #include "../compat.h"
 #include "args.h"
 #include "cells.h"
-#include "device.h"
 #include "file_op.h"
 #include "instance.h"
 #include "open.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Character devices: files from open to close, see open.c, and named purgatories, see named.c. */
+/*
+ * Character devices: files from open to close, see open.c; named purgatories, see named.c; the
+ * nodes, see device.c.
+ */
 #ifndef _TWHEEL_DEV_OPEN_H
 #define _TWHEEL_DEV_OPEN_H
 
@@ -30,5 +33,7 @@ void twheel_events_show(struct seq_file *m, struct file *file);
 int __init twheel_named_init(void);
 void twheel_named_exit(void);
 struct twheel_instance *twheel_named_open(struct inode *inode);
+int __init twheel_device_init(void);
+void twheel_device_exit(void);
 
 #endif /* _TWHEEL_DEV_OPEN_H */
