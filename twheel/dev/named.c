@@ -232,21 +232,6 @@ static int named_owner(struct twheel_named *named, const struct twheel_create_ar
 	return 0;
 }
 
-/* Returns the first file with a reference to its memory and moves it to the tail. */
-static struct twheel_file *instance_next_file(struct twheel_instance *instance)
-{
-	struct twheel_file *file;
-
-	spin_lock(&instance->lock);
-	file = list_first_entry_or_null(&instance->files, struct twheel_file, entry);
-	if (file) {
-		list_move_tail(&file->entry, &instance->files);
-		refcount_inc(&file->ref);
-	}
-	spin_unlock(&instance->lock);
-	return file;
-}
-
 static bool queue_shut(struct twheel_events *events, void *data)
 {
 	twheel_events_shut(events);
@@ -262,7 +247,16 @@ static void named_shut(struct twheel_instance *instance)
 	u32 nr_files = READ_ONCE(instance->nr_files);
 	struct twheel_file *file;
 
-	while (nr_files-- && (file = instance_next_file(instance))) {
+	while (nr_files--) {
+		spin_lock(&instance->lock);
+		file = list_first_entry_or_null(&instance->files, struct twheel_file, entry);
+		if (file) {
+			list_move_tail(&file->entry, &instance->files);
+			refcount_inc(&file->ref);
+		}
+		spin_unlock(&instance->lock);
+		if (!file)
+			break;
 		twheel_events_shut(&file->own);
 		twheel_file_put(file);
 		cond_resched();
@@ -388,14 +382,6 @@ static int named_add(struct twheel_named *named)
 	return 0;
 }
 
-static bool create_args_valid(const struct twheel_create_args *args)
-{
-	return !(args->flags & ~O_NONBLOCK) && !(args->mode & ~0666U) &&
-	       name_valid(args->name) && args->max_pending <= max_shared_pending &&
-	       args->max_file_pending <= twheel_max_pending && args->max_watches <= INT_MAX &&
-	       args->max_queue <= 2 * max_shared_pending;
-}
-
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_create_args *create = &args->create;
@@ -403,7 +389,11 @@ int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct file *file;
 	int err;
 
-	if (!create_args_valid(create))
+	if (create->flags & ~O_NONBLOCK || create->mode & ~0666U || !name_valid(create->name))
+		return -EINVAL;
+	if (create->max_pending > max_shared_pending ||
+	    create->max_file_pending > twheel_max_pending || create->max_watches > INT_MAX ||
+	    create->max_queue > 2 * max_shared_pending)
 		return -EINVAL;
 	named = named_alloc(create);
 	if (IS_ERR(named))
