@@ -77,7 +77,7 @@ static int file_open(struct inode *inode, struct file *file)
 }
 
 /* Files of private and named purgatories. */
-static const struct file_operations file_fops = {
+const struct file_operations twheel_file_fops = {
 	.owner		= THIS_MODULE,
 	.open		= file_open,
 	.release	= twheel_release,
@@ -91,7 +91,7 @@ static const struct file_operations file_fops = {
 };
 
 /* Descriptors of detached events. */
-static const struct file_operations events_fops = {
+const struct file_operations twheel_events_fops = {
 	.owner		= THIS_MODULE,
 	.release	= twheel_release,
 	.read_iter	= twheel_read_iter,
@@ -104,7 +104,7 @@ static const struct file_operations events_fops = {
 static struct miscdevice private_misc = {
 	.minor	= MISC_DYNAMIC_MINOR,
 	.name	= "twheel",
-	.fops	= &file_fops,
+	.fops	= &twheel_file_fops,
 	.mode	= 0600,
 };
 
@@ -132,8 +132,6 @@ int __init twheel_device_init(void)
 {
 	int err;
 
-	twheel_file_fops = &file_fops;
-	twheel_events_fops = &events_fops;
 	err = twheel_users_init();
 	if (err)
 		return err;

@@ -321,7 +321,7 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	named->dev.class = &named_class;
 	named->dev.type = &named_type;
 	named->dev.devt = MKDEV(MAJOR(named_devt), MINOR(named_devt) + minor);
-	cdev_init(&named->cdev, twheel_file_fops);
+	cdev_init(&named->cdev, &twheel_file_fops);
 	named->cdev.owner = THIS_MODULE;
 	atomic_inc(&nr_devices);
 	return named;

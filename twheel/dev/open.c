@@ -20,10 +20,6 @@
 #include "file.h"
 #include "open.h"
 
-/* Set by device.c: they name the calls, which are above this file. */
-const struct file_operations *twheel_file_fops;
-const struct file_operations *twheel_events_fops;
-
 /*
  * Create the state of an open file. The caller's reference to the instance passes to the file,
  * or is dropped on an error: -EDQUOT, -ENODEV if the purgatory was removed, -ENOMEM.
@@ -135,7 +131,7 @@ struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_de
 	}
 	tf->detached = detached;
 	file = anon_inode_getfile(detached ? "[twheel-events]" : "[twheel]",
-				  detached ? twheel_events_fops : twheel_file_fops, tf, flags);
+				  detached ? &twheel_events_fops : &twheel_file_fops, tf, flags);
 	if (IS_ERR(file)) {
 		file_free(tf);
 		return file;
@@ -161,7 +157,7 @@ struct twheel_instance *twheel_file_instance(struct file *file)
 {
 	struct twheel_file *tf = file->private_data;
 
-	if (file->f_op != twheel_file_fops)
+	if (file->f_op != &twheel_file_fops)
 		return ERR_PTR(-ENOTTY);
 	if (!(file->f_mode & FMODE_WRITE))
 		return ERR_PTR(-EBADF);

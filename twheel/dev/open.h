@@ -17,9 +17,9 @@
 struct iov_iter;
 struct seq_file;
 
-/* Operations of the files of purgatories, and of descriptors of detached events. */
-extern const struct file_operations *twheel_file_fops;
-extern const struct file_operations *twheel_events_fops;
+/* In device.c, since they name all calls */
+extern const struct file_operations twheel_file_fops;
+extern const struct file_operations twheel_events_fops;
 
 int twheel_open(struct twheel_instance *instance, struct inode *inode, struct file *file);
 struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_detached *detached,
