@@ -13,6 +13,7 @@
  * fields in them, also for -EINTR. Documentation/device-calls.rst and device-files.rst list the
  * errors.
  */
+#include <linux/build_bug.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -110,11 +111,11 @@ static const struct call_info calls[] = {
 };
 
 static_assert((__force u32)FMODE_READ == READS && (__force u32)FMODE_WRITE == WRITES);
-static_assert(_IOC_NR(TWHEEL_IOC_ADD) > 0 && _IOC_NR(TWHEEL_IOC_ADD) < ARRAY_SIZE(calls));
 
 /* The row of a number. Without such a call, the row has another number: call_is() is false. */
 static const struct call_info *call_find(unsigned int nr)
 {
+	BUILD_BUG_ON(!_IOC_NR(TWHEEL_IOC_ADD));
 	return &calls[nr < ARRAY_SIZE(calls) ? array_index_nospec(nr, ARRAY_SIZE(calls)) : 0];
 }
 
