@@ -41,9 +41,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/major.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/seq_file.h>
@@ -58,28 +56,10 @@
 #include "uring.h"
 #include "user.h"
 
-/* Both nodes exist: the module stays. A file must not be open when its load fails. */
-static bool device_ready;
-
-/* /dev/twheel is a misc device; named purgatories have a separate major number. */
-static int file_open(struct inode *inode, struct file *file)
-{
-	struct twheel_instance *instance;
-
-	/* The store of twheel_device_init(). What a file uses was set up before its node. */
-	if (!READ_ONCE(device_ready))
-		return -ENODEV;
-	instance = imajor(inode) == MISC_MAJOR ? twheel_instance_create() :
-						 twheel_named_open(inode);
-	if (IS_ERR(instance))
-		return PTR_ERR(instance);
-	return twheel_open(instance, inode, file);
-}
-
 /* Files of private and named purgatories. */
 const struct file_operations twheel_file_fops = {
 	.owner		= THIS_MODULE,
-	.open		= file_open,
+	.open		= twheel_open,
 	.release	= twheel_release,
 	.read_iter	= twheel_read_iter,
 	.poll		= twheel_poll,
@@ -150,7 +130,7 @@ int __init twheel_device_init(void)
 	err = misc_register(&control_misc);
 	if (err)
 		goto deregister;
-	WRITE_ONCE(device_ready, true);
+	WRITE_ONCE(twheel_device_ready, true);
 	return 0;
 
 deregister:

@@ -11,6 +11,7 @@
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/fs.h>
+#include <linux/major.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -19,6 +20,9 @@
 #include "event.h"
 #include "file.h"
 #include "open.h"
+
+/* Both nodes exist: the module stays. A file must not be open when its load fails. */
+bool twheel_device_ready;
 
 /*
  * Create the state of an open file. The caller's reference to the instance passes to the file,
@@ -99,11 +103,18 @@ static void file_free(struct twheel_file *file)
 	twheel_instance_put(instance);
 }
 
-/* Open a node of an instance; its reference passes to the file, or is dropped on an error. */
-int twheel_open(struct twheel_instance *instance, struct inode *inode, struct file *file)
+/* /dev/twheel is a misc device; named purgatories have a separate major number. */
+int twheel_open(struct inode *inode, struct file *file)
 {
-	struct twheel_file *tf = file_create(instance);
+	struct twheel_instance *instance;
+	struct twheel_file *tf;
 
+	/* The store of twheel_device_init(). What a file uses was set up before its node. */
+	if (!READ_ONCE(twheel_device_ready))
+		return -ENODEV;
+	instance = imajor(inode) == MISC_MAJOR ? twheel_instance_create() :
+						 twheel_named_open(inode);
+	tf = IS_ERR(instance) ? ERR_CAST(instance) : file_create(instance);
 	if (IS_ERR(tf))
 		return PTR_ERR(tf);
 	file->private_data = tf;

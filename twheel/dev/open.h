@@ -21,7 +21,9 @@ struct seq_file;
 extern const struct file_operations twheel_file_fops;
 extern const struct file_operations twheel_events_fops;
 
-int twheel_open(struct twheel_instance *instance, struct inode *inode, struct file *file);
+extern bool twheel_device_ready;
+
+int twheel_open(struct inode *inode, struct file *file);
 struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_detached *detached,
 			      int flags);
 int twheel_release(struct inode *inode, struct file *file);
