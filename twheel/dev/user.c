@@ -324,19 +324,13 @@ int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit)
 	return -EDQUOT;
 }
 
-/*
- * Charge an operation to the caller. Returns it, with a reference if it is not the opener of the
- * file, or ERR_PTR(-EDQUOT), or an error as twheel_user_get().
- */
-struct twheel_user *twheel_user_charge_op(struct twheel_user *opener)
+/* twheel_user_charge_op() of another user, or of one in a namespace */
+static noinline struct twheel_user *charge_op(struct twheel_user *opener)
 {
+	struct twheel_user_key key = caller_key();
 	struct twheel_user *user = opener;
-	struct twheel_user_key key;
 	int err;
 
-	if (likely(!opener->owner && !caller_ns() && uid_eq(opener->key.uid, twheel_caller_uid())))
-		return charge(opener, TWHEEL_USER_OPS) ? opener : ERR_PTR(-EDQUOT);
-	key = caller_key();
 	if (key_compare(&key, &opener->node))
 		user = user_get(&key);
 	if (IS_ERR(user))
@@ -347,6 +341,17 @@ struct twheel_user *twheel_user_charge_op(struct twheel_user *opener)
 	if (user != opener)
 		twheel_user_put(user);
 	return ERR_PTR(err);
+}
+
+/*
+ * Charge an operation to the caller. Returns it, with a reference if it is not the opener of the
+ * file, or ERR_PTR(-EDQUOT), or an error as twheel_user_get().
+ */
+struct twheel_user *twheel_user_charge_op(struct twheel_user *opener)
+{
+	if (likely(!opener->owner && !caller_ns() && uid_eq(opener->key.uid, twheel_caller_uid())))
+		return charge(opener, TWHEEL_USER_OPS) ? opener : ERR_PTR(-EDQUOT);
+	return charge_op(opener);
 }
 
 /* Operations are uncharged when their memory is freed, or is about to be. */
