@@ -115,8 +115,14 @@ static_assert((__force u32)FMODE_READ == READS && (__force u32)FMODE_WRITE == WR
 /* The row of a number. Without such a call, the row has another number: call_is() is false. */
 static const struct call_info *call_find(unsigned int nr)
 {
+	const struct call_info *info = calls;
+
 	BUILD_BUG_ON(!_IOC_NR(TWHEEL_IOC_ADD));
-	return &calls[nr < ARRAY_SIZE(calls) ? array_index_nospec(nr, ARRAY_SIZE(calls)) : 0];
+	if (likely(nr < ARRAY_SIZE(calls)))
+		info += array_index_nospec(nr, ARRAY_SIZE(calls));
+	/* GCC would compute the address again for each member. */
+	OPTIMIZER_HIDE_VAR(info);
+	return info;
 }
 
 static bool call_is(const struct call_info *info, unsigned int cmd)
