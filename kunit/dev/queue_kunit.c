@@ -108,37 +108,8 @@ static void events_come_in_the_order_of_a_list(struct kunit *test)
 	}
 }
 
-/* A periodic operation has one event: read, kept by a reader, or put back. */
-static void periodic_operation_is_queued_once(struct kunit *test)
-{
-	struct twheel_file_periodic *periodic;
-	struct twheel_file_op *file_op, *taken;
-	bool queued;
-
-	periodic = kunit_kzalloc(test, sizeof(*periodic) + sizeof(*file_op), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, periodic);
-	file_op = twheel_periodic_file_op(periodic);
-	file_op->flags = TWHEEL_FILE_OP_PERIODIC;
-	spin_lock(&events->lock);
-	queued = twheel_event_queue(events, periodic, false);
-	spin_unlock(&events->lock);
-	KUNIT_EXPECT_TRUE(test, queued);
-	KUNIT_ASSERT_EQ(test, twheel_events_take(events, &taken, 1), 1);
-	KUNIT_EXPECT_PTR_EQ(test, taken, file_op);
-	spin_lock(&events->lock);
-	twheel_event_queue(events, periodic, false);
-	spin_unlock(&events->lock);
-	KUNIT_EXPECT_FALSE(test, twheel_events_readable(events));
-	twheel_events_put_back(events, &taken, 1);
-	KUNIT_EXPECT_TRUE(test, periodic->queued && !periodic->reading);
-	KUNIT_EXPECT_EQ(test, unread(), 1);
-	KUNIT_EXPECT_EQ(test, twheel_events_take(events, &taken, 1), 1);
-	KUNIT_EXPECT_FALSE(test, twheel_events_readable(events));
-}
-
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(events_come_in_the_order_of_a_list),
-	KUNIT_CASE(periodic_operation_is_queued_once),
 	{}
 };
 

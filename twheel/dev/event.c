@@ -2,45 +2,18 @@
 /*
  * Character devices: events, from the end of an operation or its period to read().
  *
- * A periodic operation is queued when a period expires. Periods that expire before it is read are
- * added to the same event.
- *
- * Under the lock of its event queue an operation is in one of three states:
- *
- *	idle ------> queued ------> reading ------> idle
- *	     event          read            delivered: forgotten if the event was its
- *	                                    last, queued if it has ended meanwhile,
- *	                                    or periods were counted
- *	             queued <------ reading
- *	                    not delivered
- *
  * A reader takes a piece off the head of the list, copies it without the lock, and puts the
  * events that were not delivered back in order. An event is delivered when all of it has
- * been copied to the reader's buffer.
+ * been copied to the reader's buffer. See periodic.c for the events of periods.
  *
- * A descriptor that confirms events keeps those that it has delivered, in their state, until its
- * next read() or a call confirms them. When it is closed, it puts them back. A periodic operation
- * counts its periods meanwhile. Two threads must not use such a descriptor at a time, since each
- * would confirm the events of the other: the second one fails. So no thread waits for @lock of a
- * reader.
+ * A descriptor that confirms events keeps those that it has delivered until its next read() or a
+ * call confirms them. When it is closed, it puts them back. Two threads must not use such a
+ * descriptor at a time, since each would confirm the events of the other: the second one fails. So
+ * no thread waits for @lock of a reader.
  *
  * A page fault may block for any time, for example in a file system in user space. So a piece is
  * copied with page faults disabled. If that fails, the reader puts the rest back for other readers
  * and takes a single event, which it holds during the fault.
- *
- * Periodic operations
- * ===================
- *
- * A periodic operation has no deadline. Its timer queues the event, and the last run expires the
- * operation. The operation may end in any other way, which cancels the timer. A timer function that
- * starts at that moment sees ->ended under the lock of the event queue. If the previous event has
- * not been read, the function pauses the timer, and the reader resumes it.
- *
- * A step of CLOCK_REALTIME cancels an operation with TWHEEL_ADD_CANCEL_ON_SET, periodic or
- * not: it is pending on the wheel of that clock, without a deadline.
- *
- * The timer is shut down before the operation is forgotten, so the memory of both outlives
- * its function.
  *
  * The lock of a queue is taken in process context only, and before all locks of op/ and core/.
  */
@@ -71,20 +44,6 @@ static_assert(sizeof(struct twheel_event) == 128);
 
 /* The end of an operation or a period */
 
-static bool periodic_ended(struct twheel_events *events, struct twheel_file_periodic *periodic)
-{
-	bool was_empty;
-
-	spin_lock(&events->lock);
-	twheel_file_periodic_catch_up(periodic);
-	periodic->ended = true;
-	was_empty = twheel_event_queue(events, periodic, true);
-	spin_unlock(&events->lock);
-	/* A running timer callback sees ->ended. */
-	twheel_timer_cancel(&periodic->timer.timer);
-	return was_empty;
-}
-
 /*
  * Callback of an operation that has ended: queue its event. A reader may drop the reference of
  * the queue once the event is queued. op/ keeps a reference until this function has returned,
@@ -100,7 +59,7 @@ static void file_op_ended(struct twheel_op *op)
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		atomic_dec(&twheel_file_op_file(file_op)->nr_detached);
 	if (unlikely(periodic))
-		was_empty = periodic_ended(events, periodic);
+		was_empty = twheel_periodic_ended(periodic);
 	else
 		was_empty = twheel_event_push(events, file_op);
 	twheel_events_wake(events, was_empty);
@@ -111,35 +70,6 @@ const struct twheel_op_ops twheel_file_op_ops = {
 	.release	= twheel_file_op_release,
 	.looked_up	= true,
 };
-
-/* Function of the timer of a periodic operation. */
-void twheel_event_period(struct twheel_timer *timer)
-{
-	struct twheel_file_periodic *fp =
-		container_of(timer, struct twheel_file_periodic, timer.timer);
-	struct twheel_file_op *file_op = twheel_periodic_file_op(fp);
-	struct twheel_events *events = file_op->events;
-	bool expire = false, wake = false, was_empty = false;
-
-	/* The queue is valid: twheel_file_ops_forget() waits for this callback. */
-	spin_lock(&events->lock);
-	if (fp->ended || fp->finished) {
-		/* Another task has ended the operation, or this timer is about to. */
-	} else if (fp->queued || fp->reading) {
-		fp->paused = true;
-	} else {
-		twheel_file_periodic_expired(fp);
-		expire = fp->finished;
-		wake = !expire;
-		if (wake)
-			was_empty = twheel_event_queue(events, fp, false);
-	}
-	spin_unlock(&events->lock);
-	if (expire)
-		twheel_op_expire(&file_op->op);
-	else if (wake)
-		twheel_events_wake(events, was_empty);
-}
 
 /* Ending operations */
 
@@ -192,37 +122,23 @@ u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int
 /* Reading */
 
 /*
- * A periodic operation needs the lock of its event queue. The fields are set one by one: GCC
- * builds a compound literal aside, zeroes it, and copies it, which takes 33 instructions more.
- * Inlined: 25 instructions less.
+ * The fields are set one by one: GCC builds a compound literal aside, zeroes it, and copies it,
+ * which takes 33 instructions more. Inlined: 25 instructions less.
  */
 static __always_inline void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	s64 offset = twheel_file_op_offset(file_op);
-	struct twheel_op_result result __uninitialized;
-	bool more = unlikely(periodic) && !periodic->ended;
 
-	if (likely(!more)) {
-		op_get_result(&file_op->op, &result);
-	} else {
-		result = (struct twheel_op_result) { .reason = TWHEEL_REASON_EXPIRED };
-		twheel_file_periodic_catch_up(periodic);
-	}
+	if (likely(!periodic))
+		twheel_event_set_result(event, &file_op->op);
+	else
+		twheel_periodic_fill(periodic, event);
 	event->id = file_op->id;
 	event->cookie = file_op->cookie;
-	event->value = result.value;
-	event->deadline = result.deadline;
-	event->time = result.time;
-	event->reason = result.reason;
-	event->flags = more ? TWHEEL_EVENT_MORE : 0;
 	if (unlikely(file_op->again))
 		event->flags |= TWHEEL_EVENT_AGAIN;
-	event->error = result.error;
 	event->clock = file_op->clock;
-	event->expirations = result.reason == TWHEEL_REASON_EXPIRED;
-	event->satisfied = result.satisfied;
-	event->missing = result.missing;
 	event->cell = 0;
 	memset(event->spare, 0, sizeof(event->spare));
 	if (unlikely(file_op->flags & TWHEEL_ADD_CELL)) {
@@ -230,47 +146,23 @@ static __always_inline void event_fill(struct twheel_file_op *file_op, struct tw
 		event->deadline = event->cell & TWHEEL_CELL_IDLE ? TWHEEL_NEVER :
 				  twheel_cell_time(event->cell);
 	}
-	if (periodic) {
-		twheel_file_periodic_fill(periodic, event);
-		periodic->reported = more ? event->expirations : 0;
-	}
 	if (likely(!offset))
 		return;
 	event->deadline = twheel_time_shift(event->deadline, offset);
 	event->time = twheel_time_shift(event->time, offset);
 }
 
-/* An event was delivered. Returns true if it was the last one of its operation. */
-static bool event_delivered(struct twheel_events *events, struct twheel_file_op *file_op)
-{
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	bool queue, was_empty = false;
-
-	if (likely(!periodic) || !periodic->reported)
-		return true;
-	file_op->again = false;
-	spin_lock(&events->lock);
-	periodic->reading = false;
-	periodic->expirations -= periodic->reported;
-	queue = periodic->ended || periodic->expirations;
-	if (queue)
-		was_empty = twheel_event_queue(events, periodic, false);
-	else
-		twheel_file_periodic_resume(periodic);
-	spin_unlock(&events->lock);
-	if (queue)
-		twheel_events_wake(events, was_empty);
-	return false;
-}
-
 /* Events were delivered. Forget the operations whose last ones they were. */
-static void events_delivered(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
+static void events_delivered(struct twheel_file_op **file_ops, u32 nr)
 {
+	struct twheel_file_periodic *periodic;
 	u32 last = 0, i;
 
-	for (i = 0; i < nr; i++)
-		if (likely(event_delivered(events, file_ops[i])))
+	for (i = 0; i < nr; i++) {
+		periodic = twheel_file_op_periodic(file_ops[i]);
+		if (likely(!periodic) || twheel_periodic_delivered(periodic))
 			file_ops[last++] = file_ops[i];
+	}
 	twheel_file_ops_forget(file_ops, last);
 }
 
@@ -307,27 +199,14 @@ static u32 events_copy(const struct twheel_event *event, u32 nr, struct iov_iter
 	return done;
 }
 
-static noinline void event_fill_periodic(struct twheel_events *events,
-					 struct twheel_file_op *file_op,
-					 struct twheel_event *event)
-{
-	spin_lock(&events->lock);
-	event_fill(file_op, event);
-	spin_unlock(&events->lock);
-}
-
 /* Fill the events of up to COPY operations and copy them. Returns as events_copy(). */
-static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file_op **file_ops,
-				u32 nr, struct twheel_event *event, struct iov_iter *to)
+static u32 events_fill_and_copy(struct twheel_file_op **file_ops, u32 nr,
+				struct twheel_event *event, struct iov_iter *to)
 {
 	u32 i;
 
-	for (i = 0; i < nr; i++) {
-		if (likely(!twheel_file_op_periodic(file_ops[i])))
-			event_fill(file_ops[i], &event[i]);
-		else
-			event_fill_periodic(events, file_ops[i], &event[i]);
-	}
+	for (i = 0; i < nr; i++)
+		event_fill(file_ops[i], &event[i]);
 	return events_copy(event, nr, to);
 }
 
@@ -344,8 +223,8 @@ static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **
 	if (likely(!may_fault))
 		pagefault_disable();
 	do {
-		copied = events_fill_and_copy(events, &file_ops[done], min(nr - done, (u32)COPY),
-					      event, to);
+		copied = events_fill_and_copy(&file_ops[done], min(nr - done, (u32)COPY), event,
+					      to);
 		done += copied;
 	} while (copied == COPY && done < nr);
 	if (likely(!may_fault))
@@ -390,7 +269,7 @@ static ssize_t events_read(struct twheel_events *events, struct twheel_reader *r
 			events_wake_next(events);
 		delivered = events_deliver(events, file_ops, nr, to, may_fault);
 		if (likely(!reader)) {
-			events_delivered(events, file_ops, delivered);
+			events_delivered(file_ops, delivered);
 		} else {
 			memcpy(&reader->file_ops[done], file_ops, delivered * sizeof(*file_ops));
 			reader_set_nr(events, reader, done + delivered);
@@ -485,7 +364,7 @@ ssize_t twheel_reader_read(struct twheel_events *events, struct twheel_reader *r
 		return -EBUSY;
 	nr = reader->nr;
 	if (nr) {
-		events_delivered(events, reader->file_ops, nr);
+		events_delivered(reader->file_ops, nr);
 		reader_set_nr(events, reader, 0);
 	}
 	iov_iter_truncate(to, TWHEEL_READ_MAX * sizeof(struct twheel_event));
@@ -508,7 +387,7 @@ int twheel_reader_confirm(struct twheel_events *events, struct twheel_reader *re
 	if (file_op) {
 		for (; i < reader->nr; i++)
 			reader->file_ops[i - 1] = reader->file_ops[i];
-		events_delivered(events, &file_op, 1);
+		events_delivered(&file_op, 1);
 		reader_set_nr(events, reader, reader->nr - 1);
 	}
 	mutex_unlock(&reader->lock);

@@ -35,7 +35,6 @@ struct twheel_reader {
 
 extern const struct twheel_op_ops twheel_file_op_ops;
 
-void twheel_event_period(struct twheel_timer *timer);
 void twheel_events_empty(struct twheel_events *events);
 u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int error, u64 value,
 			unsigned int flags);

@@ -308,7 +308,7 @@ static void file_op_settle(struct twheel_file_op *file_op)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 
-	if (periodic && periodic->wheel)
+	if (periodic)
 		twheel_timer_shutdown_sync(&periodic->timer.timer);
 	/* Detached operations of a queue may be of several files, which may be closed. */
 	if (file_op->flags & TWHEEL_ADD_DETACHED)

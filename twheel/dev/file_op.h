@@ -5,13 +5,14 @@
 
 #include <asm/barrier.h>
 #include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/init.h>
+#include <linux/stddef.h>
 #include <linux/twheel.h>
 
 #include "ids.h"
 #include "instance.h"
-#include "periodic.h"
 #include "time.h"
 #include "user.h"
 
@@ -57,6 +58,44 @@ struct twheel_file_op {
 	u32				flags;
 	struct twheel_watch		watch[];
 };
+
+/**
+ * struct twheel_file_periodic - the timer of a periodic operation, which follows in memory
+ * @timer: armed if the operation is pending and has no event
+ * @wheel: wheel of the timer; immutable
+ * @expirations: expired periods that no delivered event has reported
+ * @reported: those in the event that a reader has; 0 if it is the last one
+ * @next: next deadline
+ * @last: latest deadline that expired
+ * @time: time at which the expiry of @last was noticed
+ * @period: immutable
+ * @runs: remaining periods, 0 for no limit
+ * @fixed_delay: immutable
+ * @ended: the operation has ended
+ * @has_event: there is an event to read, or a reader has it
+ * @part: for the timer of the operation, which has no deadline, by CLOCK_REALTIME
+ *
+ * The other fields are protected by the lock of the operation's event queue.
+ */
+struct twheel_file_periodic {
+	struct twheel_wall_timer timer;
+	struct twheel		*wheel;
+	u64			expirations;
+	u64			reported;
+	u64			next;
+	u64			last;
+	u64			time;
+	u64			period;
+	u64			runs;
+	bool			fixed_delay;
+	bool			ended;
+	bool			has_event;
+	struct twheel_wall_part	part;
+};
+
+/* @part precedes the operation, as it precedes a timer: with some space on 32-bit machines. */
+static_assert(sizeof(struct twheel_file_periodic) - offsetof(struct twheel_file_periodic, part) ==
+	      offsetof(struct twheel_wall_timer, timer));
 
 /* In addition to TWHEEL_ADD_*: struct twheel_file_periodic precedes the operation. */
 #define TWHEEL_FILE_OP_PERIODIC	BIT(31)

@@ -93,31 +93,6 @@ put_queue:
 	return file_op;
 }
 
-/* Add a periodic operation and start its timer, unless the operation has ended at once. */
-static int file_op_start_periodic(struct twheel_purgatory *purgatory,
-				  struct twheel_file_op *file_op, struct twheel_op_args *op_args,
-				  const struct twheel_add_args *args)
-{
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	struct twheel_events *events = file_op->events;
-	int err;
-
-	twheel_file_periodic_init(periodic, op_args->wheel, twheel_event_period, args,
-				  op_args->deadline);
-	op_args->deadline = TWHEEL_NEVER;
-	/* A reader may drop the reference of the event queue at once. */
-	twheel_op_get(&file_op->op);
-	err = __twheel_op_add(purgatory, &file_op->op, op_args);
-	if (!err) {
-		spin_lock(&events->lock);
-		if (!periodic->ended)
-			twheel_file_periodic_start(periodic);
-		spin_unlock(&events->lock);
-	}
-	twheel_file_op_put(file_op);
-	return err;
-}
-
 /* Add an operation. After success it may have been freed. */
 static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
 			 const struct twheel_add_args *args)
@@ -131,7 +106,7 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
 						 args->flags & TWHEEL_ADD_ABSTIME);
 	if (unlikely(file_op->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_CELL))) {
 		if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
-			return file_op_start_periodic(purgatory, file_op, op_args, args);
+			return twheel_periodic_add(purgatory, file_op, op_args, args);
 		op_args->deadline = twheel_op_init_cell(&file_op->op, op_args->wheel,
 							twheel_cell_find(file, args->cell),
 							op_args->deadline);

@@ -202,24 +202,6 @@ bool twheel_events_at_end(struct twheel_events *events)
 	return at_end;
 }
 
-/*
- * Queue the event of a periodic operation, with the lock of its event queue held; @end at its end.
- * Returns true if the queue was empty.
- */
-bool twheel_event_queue(struct twheel_events *events, struct twheel_file_periodic *periodic,
-			bool end)
-{
-	bool push = !periodic->queued && !periodic->reading;
-
-	lockdep_assert_held(&events->lock);
-	events->periods += push - end;
-	if (!push)
-		return false;
-	periodic->queued = true;
-	return twheel_event_push(events, twheel_periodic_file_op(periodic));
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_event_queue);
-
 /* The head of the list, or NULL if it is empty, or is about to be linked. */
 struct twheel_file_op *twheel_events_oldest(const struct twheel_events *events)
 {
@@ -249,7 +231,6 @@ static struct twheel_file_op *event_pop(struct twheel_events *events)
 /* Take up to TAKE_MAX operations, as many as the lock may be held for. Returns their number. */
 static u32 events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
 {
-	struct twheel_file_periodic *periodic;
 	struct twheel_file_op *file_op;
 	u32 nr;
 
@@ -258,11 +239,6 @@ static u32 events_take(struct twheel_events *events, struct twheel_file_op **fil
 		file_op = event_pop(events);
 		if (!file_op)
 			break;
-		periodic = twheel_file_op_periodic(file_op);
-		if (unlikely(periodic)) {
-			periodic->queued = false;
-			periodic->reading = true;
-		}
 		file_ops[nr] = file_op;
 	}
 	events->taken += nr;
@@ -289,25 +265,14 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_events_take);
 /*
  * Put events that were taken back at the head of the list: all at once, since another reader must
  * not take the later ones first. They are linked without the lock, which is held for 32 operations
- * at most. A periodic one is queued before it is on the list, so that no thread pushes it
- * meanwhile.
+ * at most.
  */
 void twheel_events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
 {
-	struct twheel_file_periodic *periodic;
 	u32 i;
 
-	for (i = 0; i < nr; i++) {
-		if (i)
-			file_ops[i - 1]->next = file_ops[i];
-		periodic = twheel_file_op_periodic(file_ops[i]);
-		if (likely(!periodic))
-			continue;
-		spin_lock(&events->lock);
-		periodic->reading = false;
-		periodic->queued = true;
-		spin_unlock(&events->lock);
-	}
+	for (i = 1; i < nr; i++)
+		file_ops[i - 1]->next = file_ops[i];
 	spin_lock(&events->lock);
 	file_ops[nr - 1]->next = events->back;
 	WRITE_ONCE(events->back, file_ops[0]);

@@ -14,6 +14,8 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "../compat.h"
+#include "../op/op.h"
 #include "file_op.h"
 
 /**
@@ -112,14 +114,38 @@ void twheel_events_close(struct twheel_events *events);
 void twheel_events_shut(struct twheel_events *events);
 void twheel_events_uncharge(struct twheel_events *events, u32 nr);
 bool twheel_events_at_end(struct twheel_events *events);
-bool twheel_event_queue(struct twheel_events *events, struct twheel_file_periodic *periodic,
-			bool end);
 struct twheel_file_op *twheel_events_oldest(const struct twheel_events *events);
 void twheel_events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr);
 u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max);
 int twheel_events_wait(struct twheel_events *events);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
+
+/* periodic.c */
+int twheel_periodic_add(struct twheel_purgatory *purgatory, struct twheel_file_op *file_op,
+			struct twheel_op_args *op_args, const struct twheel_add_args *args);
+void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic);
+bool twheel_periodic_ended(struct twheel_file_periodic *periodic);
+void twheel_periodic_fill(struct twheel_file_periodic *periodic, struct twheel_event *event);
+bool twheel_periodic_delivered(struct twheel_file_periodic *periodic);
+
+/* Set the fields of an event that the end of its operation determines. */
+static __always_inline void twheel_event_set_result(struct twheel_event *event,
+						    const struct twheel_op *op)
+{
+	struct twheel_op_result result __uninitialized;
+
+	op_get_result(op, &result);
+	event->value = result.value;
+	event->deadline = result.deadline;
+	event->time = result.time;
+	event->reason = result.reason;
+	event->flags = 0;
+	event->error = result.error;
+	event->expirations = result.reason == TWHEEL_REASON_EXPIRED;
+	event->satisfied = result.satisfied;
+	event->missing = result.missing;
+}
 
 /* The following two are inlined into the end of an operation: 15 instructions less. */
 
