@@ -43,8 +43,8 @@
  *
  * Other calls take a reference, and then compare the id:
  *
- *	twheel_file_op_get()			new life of the operation
- *	--------------------			-------------------------
+ *	twheel_call_op()			new life of the operation
+ *	----------------			-------------------------
  *	refcount_inc_not_zero(ref)		id = TWHEEL_NO_ID
  *	smp_rmb()				smp_wmb()
  *	compare the id				ref = 1
@@ -97,15 +97,14 @@ static u64 caller_memcg(void)
 static void file_add_leaf(struct twheel_file *file, struct twheel_leaf *leaf)
 {
 	lockdep_assert_held(&file->own.lock);
-	if (!file->nr_leaves)
-		file->memcg = caller_memcg();
+	if (leaf->class != TWHEEL_LEAF_SINGLE)
+		leaf->memcg = caller_memcg();
 	WRITE_ONCE(leaf->file, file);
 	refcount_inc(&file->ref);
 	list_add_tail(&leaf->entry, &file->leaves);
 	WRITE_ONCE(file->nr_leaves, file->nr_leaves + 1);
 	file->nr_empty++;
-	if (leaf->class != TWHEEL_LEAF_SINGLE)
-		list_add(&leaf->partial, &file->partial[leaf->class]);
+	list_add(&leaf->partial, &file->partial[leaf->class]);
 }
 
 static bool leaf_is_empty(const struct twheel_leaf *leaf)
@@ -121,8 +120,7 @@ static void file_remove_leaf(struct twheel_file *file, struct twheel_leaf *leaf,
 	list_move(&leaf->entry, unused);
 	WRITE_ONCE(file->nr_leaves, file->nr_leaves - 1);
 	file->nr_empty--;
-	if (leaf->class != TWHEEL_LEAF_SINGLE)
-		list_del(&leaf->partial);
+	list_del(&leaf->partial);
 }
 
 /*
@@ -135,7 +133,7 @@ static __always_inline void leaf_give(struct twheel_file_op *file_op, struct lis
 	struct twheel_file *file = leaf->file;
 
 	lockdep_assert_held(&file->own.lock);
-	if (!leaf->free && leaf->class != TWHEEL_LEAF_SINGLE)
+	if (!leaf->free)
 		list_add(&leaf->partial, &file->partial[leaf->class]);
 	leaf->free |= BIT(twheel_file_op_slot(file_op));
 	if (likely(!leaf_is_empty(leaf)))
@@ -147,7 +145,13 @@ static __always_inline void leaf_give(struct twheel_file_op *file_op, struct lis
 		list_move_tail(&leaf->partial, &file->partial[leaf->class]);
 }
 
-/* Free leaves that are not in use. */
+static void leaf_free(struct twheel_file *file, struct twheel_leaf *leaf)
+{
+	twheel_ids_remove(&file->instance->ids, leaf);
+	twheel_leaf_free(leaf);
+}
+
+/* Free leaves without operations, which were removed. A single operation was charged to a user. */
 static void leaves_free(struct list_head *unused)
 {
 	struct twheel_leaf *leaf, *next;
@@ -155,8 +159,12 @@ static void leaves_free(struct list_head *unused)
 
 	list_for_each_entry_safe(leaf, next, unused, entry) {
 		file = leaf->file;
-		twheel_ids_remove(&file->instance->ids, leaf);
-		twheel_leaf_free(leaf);
+		if (leaf->class == TWHEEL_LEAF_SINGLE) {
+			twheel_user_uncharge(leaf->user, TWHEEL_USER_OPS, 1);
+			if (leaf->user != file->user)
+				twheel_user_put(leaf->user);
+		}
+		leaf_free(file, leaf);
 		twheel_file_put(file);
 	}
 }
@@ -219,31 +227,26 @@ static struct twheel_leaf *leaf_make(struct twheel_file *file, struct twheel_use
 	return ERR_PTR(err);
 }
 
-static void leaf_unmake(struct twheel_file *file, struct twheel_leaf *leaf)
-{
-	twheel_ids_remove(&file->instance->ids, leaf);
-	twheel_leaf_free(leaf);
-}
-
 /*
- * A leaf with a free slot, or NULL; @made if it is suitable, which is added to the file. Inlined
- * twice, like the other parts of file_op_take(): 37 instructions less for most adds.
+ * Find a leaf with a free slot that is charged to the memory cgroup of the caller. Tasks of two
+ * cgroups may use a file in turn. Inlined, like the other parts of file_op_take(): 37 instructions
+ * less for most adds, and 2 since this does not return the leaf.
  */
-static __always_inline struct twheel_leaf *file_find_leaf(struct twheel_file *file,
-							  struct twheel_leaf *made,
-					  u32 *class)
+static __always_inline bool file_find_leaf(struct twheel_file *file, u32 class,
+					   struct twheel_leaf **found)
 {
-	/* Of another memory cgroup */
-	if (unlikely(file->memcg != caller_memcg()) && file->nr_leaves)
-		*class = TWHEEL_LEAF_SINGLE;
-	if (likely(!made))
-		return *class == TWHEEL_LEAF_SINGLE ? NULL :
-		       list_first_entry_or_null(&file->partial[*class],
-						struct twheel_leaf, partial);
-	if (unlikely(made->class != *class))
-		return NULL;
-	file_add_leaf(file, made);
-	return made;
+	u64 memcg = caller_memcg();
+	struct twheel_leaf *leaf;
+	unsigned int tries = 2;
+
+	list_for_each_entry(leaf, &file->partial[class], partial) {
+		*found = leaf;
+		if (likely(leaf->memcg == memcg))
+			return true;
+		if (!--tries)
+			break;
+	}
+	return false;
 }
 
 /* Take a slot of a leaf. */
@@ -257,7 +260,7 @@ static __always_inline struct twheel_file_op *leaf_take(struct twheel_file *file
 		file->nr_empty--;
 	*id = twheel_leaf_take(&file->instance->ids, leaf, &slot,
 			       !twheel_file_may(file, TWHEEL_RIGHT_OTHERS));
-	if (!leaf->free && leaf->class != TWHEEL_LEAF_SINGLE)
+	if (!leaf->free)
 		list_del(&leaf->partial);
 	file_op = twheel_leaf_object(leaf, slot);
 	WRITE_ONCE(file_op->leaf, leaf);
@@ -268,8 +271,7 @@ static __always_inline struct twheel_file_op *leaf_take(struct twheel_file *file
 /* Release operations of a file, which have no references. */
 static void file_ops_release(struct twheel_file *file, struct twheel_file_op **file_ops, u32 nr)
 {
-	struct twheel_leaf *leaf;
-	u32 i, nr_others = 0;
+	u32 i, nr_single = 0;
 	LIST_HEAD(unused);
 
 	for (i = 0; i < nr; i++) {
@@ -277,22 +279,17 @@ static void file_ops_release(struct twheel_file *file, struct twheel_file_op **f
 			twheel_chunks_free(file_ops[i]);
 		if (unlikely(file_ops[i]->flags & TWHEEL_ADD_DETACHED))
 			twheel_detached_free(twheel_file_op_detached(file_ops[i]));
-		leaf = file_ops[i]->leaf;
-		if (unlikely(leaf->class == TWHEEL_LEAF_SINGLE && leaf->user != file->user)) {
-			twheel_user_uncharge(leaf->user, TWHEEL_USER_OPS, 1);
-			twheel_user_put(leaf->user);
-			nr_others++;
-		}
+		if (unlikely(file_ops[i]->leaf->class == TWHEEL_LEAF_SINGLE))
+			nr_single++;
 	}
-	if (likely(nr > nr_others))
-		twheel_user_uncharge(file->user, TWHEEL_USER_OPS, nr - nr_others);
+	if (likely(nr > nr_single))
+		twheel_user_uncharge(file->user, TWHEEL_USER_OPS, nr - nr_single);
 	spin_lock(&file->own.lock);
 	for (i = 0; i < nr; i++)
 		leaf_give(file_ops[i], &unused);
 	spin_unlock(&file->own.lock);
 	/* The file may have been freed, unless it has a leaf here. */
-	if (unlikely(!list_empty(&unused)))
-		leaves_free(&unused);
+	leaves_free(&unused);
 }
 
 /* Callback of an operation without references. */
@@ -390,33 +387,6 @@ bool twheel_file_op_has_id(const struct twheel_file_op *file_op)
 	return file_op_id(file_op) != TWHEEL_NO_ID;
 }
 
-static bool file_op_has_index(const struct twheel_file_op *file_op,
-			      const struct twheel_instance *instance, unsigned long index)
-{
-	u64 id = file_op_id(file_op);
-
-	return id != TWHEEL_NO_ID && twheel_id_index(&instance->ids, id) == index &&
-	       twheel_file_op_file(file_op)->instance == instance;
-}
-
-/* Returns the operation of an id with a reference, or ERR_PTR(-ENOENT). */
-struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
-{
-	struct twheel_file_op *file_op;
-
-	rcu_read_lock();
-	file_op = twheel_ids_find(&instance->ids, id);
-	if (file_op && !file_op_try_get(file_op))
-		file_op = NULL;
-	rcu_read_unlock();
-	if (!file_op)
-		return ERR_PTR(-ENOENT);
-	if (likely(file_op_id(file_op) == id && twheel_file_op_file(file_op)->instance == instance))
-		return file_op;
-	twheel_file_op_put(file_op);
-	return ERR_PTR(-ENOENT);
-}
-
 /*
  * Returns the first operation at or after *@index with a reference and stores its index, or
  * returns NULL at the end. May sleep.
@@ -425,13 +395,16 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 {
 	struct twheel_file_op *file_op;
 	bool found;
+	u64 id;
 
 	while (*index < TWHEEL_INDEX_END) {
 		rcu_read_lock();
 		file_op = twheel_ids_next(&instance->ids, index);
 		found = file_op && file_op_try_get(file_op);
 		rcu_read_unlock();
-		if (found && likely(file_op_has_index(file_op, instance, *index)))
+		id = found ? file_op_id(file_op) : TWHEEL_NO_ID;
+		if (id != TWHEEL_NO_ID && twheel_id_index(&instance->ids, id) == *index &&
+		    twheel_file_op_file(file_op)->instance == instance)
 			return file_op;
 		if (found)
 			twheel_file_op_put(file_op);
@@ -488,12 +461,19 @@ struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id)
 	return ERR_PTR(-ENOENT);
 }
 
-/* Look up the operation of a call, likewise. Returns it with a reference, or ERR_PTR(-ENOENT). */
+/* Look up the operation of a call. Returns it with a reference, or ERR_PTR(-ENOENT). */
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 {
-	struct twheel_file_op *file_op = twheel_file_op_get(call->file->instance, id);
+	struct twheel_file_op *file_op;
 
-	if (IS_ERR(file_op) || call_may_use(call, file_op))
+	rcu_read_lock();
+	file_op = twheel_ids_find(&call->file->instance->ids, id);
+	if (file_op && !file_op_try_get(file_op))
+		file_op = NULL;
+	rcu_read_unlock();
+	if (!file_op)
+		return ERR_PTR(-ENOENT);
+	if (likely(file_op_id(file_op) == id && call_may_use(call, file_op)))
 		return file_op;
 	twheel_file_op_put(file_op);
 	return ERR_PTR(-ENOENT);
@@ -508,21 +488,27 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
  * pending operations, or -ENOBUFS at the limit on both.
  */
-static __always_inline int file_check(const struct twheel_file *file, bool detached)
+static noinline int file_check(const struct twheel_file *file, bool detached)
 {
 	const struct twheel_events *own = &file->own;
 	u32 max = file->instance->max_file_pending, held = 0;
 
-	if (READ_ONCE(own->shut))
+	if (own->shut)
 		return -ESHUTDOWN;
-	if (own->held + atomic_read(&file->nr_detached) >= max &&
-	    twheel_events_pending(own) + atomic_read(&file->nr_detached) >= max)
+	if (twheel_events_pending(own) + atomic_read(&file->nr_detached) >= max)
 		return -ENOSPC;
-	if (likely(!detached))
-		held = READ_ONCE(own->held);
+	if (!detached)
+		held = own->held;
 	else if (!twheel_file_may(file, TWHEEL_RIGHT_OTHERS))
 		held = atomic_read(&file->held_detached);
 	return held >= 2 * max ? -ENOBUFS : 0;
+}
+
+/* Whether an operation that is not detached is far from all limits. */
+static __always_inline bool file_is_free(const struct twheel_file *file)
+{
+	return likely(!file->own.shut) && file->own.held + atomic_read(&file->nr_detached) <
+					  file->instance->max_file_pending;
 }
 
 /* Charge a detached operation to its queue. */
@@ -541,28 +527,38 @@ static int detached_charge(const struct twheel_instance *instance, struct twheel
 	return err;
 }
 
-/* Charge an operation to its file, and take a slot for it; NULL if there is none in @made. */
+/*
+ * Charge an operation to its file and, unless it is detached, to its queue, and take a slot of
+ * @leaf, which is added to the file, or of one with a free slot. Returns NULL if there is none.
+ */
 static __always_inline struct twheel_file_op *file_op_take(struct twheel_file *file,
-							   struct twheel_leaf *made, u32 *class,
+							   struct twheel_leaf *leaf, u32 class,
 							   bool detached, u64 *id)
 {
-	struct twheel_leaf *leaf;
-	int err;
+	struct twheel_file_op *file_op = NULL;
+	int err = 0;
 
-	lockdep_assert_held(&file->own.lock);
-	err = file_check(file, detached);
-	if (err)
-		return ERR_PTR(err);
-	leaf = file_find_leaf(file, made, class);
-	if (unlikely(!leaf))
-		return NULL;
+	spin_lock(&file->own.lock);
+	if (unlikely(detached || !file_is_free(file)))
+		err = file_check(file, detached);
+	if (unlikely(err)) {
+		file_op = ERR_PTR(err);
+		goto unlock;
+	}
+	if (unlikely(leaf))
+		file_add_leaf(file, leaf);
+	else if (unlikely(!file_find_leaf(file, class, &leaf)))
+		goto unlock;
 	if (likely(!detached)) {
 		twheel_events_add(&file->own);
 	} else {
 		atomic_inc(&file->nr_detached);
 		atomic_inc(&file->held_detached);
 	}
-	return leaf_take(file, leaf, id);
+	file_op = leaf_take(file, leaf, id);
+unlock:
+	spin_unlock(&file->own.lock);
+	return file_op;
 }
 
 /* twheel_file_op_alloc() of a detached operation, or without a free slot. */
@@ -574,37 +570,31 @@ static noinline struct twheel_file_op *file_op_alloc(struct twheel_file *file,
 {
 	bool detached = args->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *file_op;
-	struct twheel_leaf *made = NULL;
-	LIST_HEAD(unused);
+	struct twheel_leaf *leaf = NULL;
 	int err;
 
-	for (;;) {
-		spin_lock(&file->own.lock);
-		file_op = file_op_take(file, made, &class, detached, id);
-		spin_unlock(&file->own.lock);
-		if (likely(file_op))
-			break;
-		/* The memory cgroup of the leaves is another one now. */
-		if (unlikely(made))
-			leaf_unmake(file, made);
-		made = leaf_make(file, user, args, class);
-		if (IS_ERR(made))
-			return ERR_CAST(made);
+	if (detached) {
+		err = detached_charge(file->instance, events);
+		if (err)
+			return ERR_PTR(err);
 	}
-	if (IS_ERR(file_op) && made)
-		leaf_unmake(file, made);
-	if (likely(!detached) || IS_ERR(file_op))
+	while (!(file_op = file_op_take(file, leaf, class, detached, id))) {
+		leaf = leaf_make(file, user, args, class);
+		if (IS_ERR(leaf)) {
+			file_op = ERR_CAST(leaf);
+			leaf = NULL;
+			break;
+		}
+	}
+	if (!IS_ERR(file_op))
 		return file_op;
-	err = detached_charge(file->instance, events);
-	if (likely(!err))
-		return file_op;
-	atomic_dec(&file->nr_detached);
-	atomic_dec(&file->held_detached);
-	spin_lock(&file->own.lock);
-	leaf_give(file_op, &unused);
-	spin_unlock(&file->own.lock);
-	leaves_free(&unused);
-	return ERR_PTR(err);
+	if (leaf)
+		leaf_free(file, leaf);
+	if (detached) {
+		twheel_events_not_added(events);
+		twheel_events_uncharge(events, 1);
+	}
+	return file_op;
 }
 
 /*
@@ -619,24 +609,17 @@ struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twh
 	u32 class = leaf_class(file, user, args);
 	struct twheel_file_op *file_op = NULL;
 
-	if (likely(!(args->flags & TWHEEL_ADD_DETACHED))) {
-		spin_lock(&file->own.lock);
-		file_op = file_op_take(file, NULL, &class, false, id);
-		spin_unlock(&file->own.lock);
-	}
+	if (likely(!(args->flags & TWHEEL_ADD_DETACHED)))
+		file_op = file_op_take(file, NULL, class, false, id);
 	return likely(file_op) ? file_op : file_op_alloc(file, user, events, args, class, id);
 }
 
 /* The add of a charged operation has failed: it is not pending. */
 void twheel_file_op_not_pending(struct twheel_file_op *file_op)
 {
-	struct twheel_events *events = file_op->events;
-
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		atomic_dec(&twheel_file_op_file(file_op)->nr_detached);
-	spin_lock(&events->lock);
-	events->added--;
-	spin_unlock(&events->lock);
+	twheel_events_not_added(file_op->events);
 }
 
 /*

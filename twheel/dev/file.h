@@ -41,12 +41,10 @@ struct twheel_cells {
  *	incremented with the lock of @own held
  * @held_detached: @nr_detached plus the ended ones with an unread final event; likewise
  * @entry: in the instance's files; protected by the lock of the instance
- * @memcg: memory cgroup that leaves of several operations are charged to; protected by the lock of
- *	@own, like the other members up to @own
- * @nr_leaves: number of @leaves
+ * @nr_leaves: number of @leaves; protected by the lock of @own, like the other members up to @own
  * @nr_empty: number of those without operations
  * @leaves: memory of the operations added through it, oldest first
- * @partial: those with several slots of which some are free, by class
+ * @partial: those with free slots, by class
  * @cells: set once, or NULL
  * @own: event queue of these operations, except detached ones
  */
@@ -60,11 +58,10 @@ struct twheel_file {
 	atomic_t		nr_detached;
 	atomic_t		held_detached;
 	struct list_head	entry;
-	u64			memcg;
 	u32			nr_leaves;
 	u32			nr_empty;
 	struct list_head	leaves;
-	struct list_head	partial[TWHEEL_LEAF_SINGLE];
+	struct list_head	partial[TWHEEL_LEAF_CLASSES];
 	struct twheel_cells	*cells;
 	struct twheel_events	own;
 };
@@ -91,7 +88,6 @@ static inline struct twheel_events *twheel_file_queue(struct twheel_file *file)
 	return unlikely(file->detached) ? &file->detached->events : &file->own;
 }
 
-struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 void twheel_file_put(struct twheel_file *file);
 void twheel_file_op_release(struct twheel_op *op);

@@ -103,8 +103,9 @@ static_assert(sizeof(struct twheel_file_periodic) - offsetof(struct twheel_file_
 #define TWHEEL_FILE_OP_SLOT		GENMASK(27, TWHEEL_FILE_OP_SLOT_SHIFT)
 #define TWHEEL_FILE_OP_SLOT_SHIFT	24
 
-/* There is a class of leaves for each number of keys below this one. */
+/* There is a class of leaves for each number of keys below the last class, of single operations. */
 #define TWHEEL_LEAF_SINGLE	9
+#define TWHEEL_LEAF_CLASSES	(TWHEEL_LEAF_SINGLE + 1)
 
 static inline enum twheel_clock twheel_file_op_clock(const struct twheel_file_op *file_op)
 {

@@ -160,8 +160,8 @@ int twheel_ids_add(struct twheel_ids *ids, struct twheel_leaf *leaf)
 		block = ilog2(ids->nr_leaves + 1);
 		if (nr > 0) {
 			at = twheel_ids_at(ids, nr);
-			leaf->number = nr;
-			leaf->generation = at->generation;
+			leaf->plain = (u64)at->generation << TWHEEL_INDEX_BITS |
+				      nr << TWHEEL_LEAF_BITS;
 			ids->nr_used++;
 			/* Pairs with the address dependency in twheel_ids_leaf(). */
 			smp_store_release(&at->leaf, leaf);
@@ -177,14 +177,15 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_ids_add);
 /* Remove a leaf without objects. Tasks in a read-side critical section may still find it. */
 void twheel_ids_remove(struct twheel_ids *ids, struct twheel_leaf *leaf)
 {
+	u32 nr = (leaf->plain & TWHEEL_INDEX_MASK) >> TWHEEL_LEAF_BITS;
 	struct twheel_id_leaf *at;
 
 	spin_lock(&ids->lock);
-	at = twheel_ids_at(ids, leaf->number);
-	at->generation = leaf->generation;
+	at = twheel_ids_at(ids, nr);
+	at->generation = leaf->plain >> TWHEEL_INDEX_BITS;
 	at->next = ids->free;
 	WRITE_ONCE(at->leaf, NULL);
-	ids->free = leaf->number;
+	ids->free = nr;
 	ids->nr_used--;
 	spin_unlock(&ids->lock);
 }

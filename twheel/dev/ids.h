@@ -43,14 +43,14 @@ struct twheel_user;
 
 /**
  * struct twheel_leaf - memory of objects; they follow
- * @file: the file that it belongs to, with a reference; immutable, like @number and the layout
+ * @file: the file that it belongs to, with a reference; immutable, like the layout
  * @entry: in the leaves of @file
  * @rcu: after the end of its life
- * @partial: in those with free slots, if it has several slots
+ * @partial: in those of its class with free slots
+ * @memcg: memory cgroup that a leaf of several operations is charged to; immutable
  * @user: the user that is charged for the only operation, with a reference if it is not the opener
  *	of @file; immutable
- * @generation: generation of the latest id
- * @number: its number in the table
+ * @plain: plain form of the latest id, without the slot; that is, with the number of the leaf
  * @free: a bit for each free slot
  * @first: offset of the first object
  * @stride: distance of the objects
@@ -65,12 +65,12 @@ struct twheel_leaf {
 		struct list_head	entry;
 		struct rcu_head		rcu;
 	};
+	struct list_head	partial;
 	union {
-		struct list_head	partial;
+		u64			memcg;
 		struct twheel_user	*user;
 	};
-	u64			generation;
-	u32			number;
+	u64			plain;
 	u16			free;
 	u16			first;
 	u16			stride;
@@ -86,11 +86,9 @@ struct twheel_leaf {
  */
 struct twheel_id_leaf {
 	struct twheel_leaf	*leaf;
-	u64			generation : 35;
-	u64			next : 29;
+	u64			generation : 64 - TWHEEL_INDEX_BITS;
+	u64			next : TWHEEL_INDEX_BITS;
 };
-
-static_assert(TWHEEL_INDEX_BITS <= 29);
 
 /**
  * struct twheel_ids - a table of ids
@@ -122,7 +120,7 @@ u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain);
 u64 twheel_id_unhide(const struct twheel_ids *ids, u64 id);
 
 /* The free slots of a leaf without objects. */
-#define TWHEEL_LEAF_EMPTY(leaf)	((u16)GENMASK((leaf)->mask, 0))
+#define TWHEEL_LEAF_EMPTY(leaf)	((u16)((2U << (leaf)->mask) - 1))
 
 static inline void *twheel_leaf_object(const struct twheel_leaf *leaf, u32 slot)
 {
@@ -188,8 +186,8 @@ static inline u64 twheel_leaf_take(const struct twheel_ids *ids, struct twheel_l
 
 	*slot = __ffs(leaf->free);
 	leaf->free &= leaf->free - 1;
-	plain = (++leaf->generation << TWHEEL_INDEX_BITS & ~TWHEEL_ID_HIDDEN) |
-		leaf->number << TWHEEL_LEAF_BITS | *slot;
+	leaf->plain += TWHEEL_INDEX_END;
+	plain = (leaf->plain & ~TWHEEL_ID_HIDDEN) | *slot;
 	return unlikely(hidden) ? twheel_id_hide(ids, plain) : plain;
 }
 

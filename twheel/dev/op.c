@@ -133,9 +133,9 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
  *
  * Wait for the callback, no matter which thread ends the operation: file_free() may not.
  */
-static void file_op_end_late(struct twheel_instance *instance, u64 id)
+static void file_op_end_late(struct twheel_ioctl *call, u64 id)
 {
-	struct twheel_file_op *file_op = twheel_file_op_get(instance, id);
+	struct twheel_file_op *file_op = twheel_call_op(call, id);
 
 	/* Its event has been read. */
 	if (IS_ERR(file_op))
@@ -245,7 +245,7 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	 */
 	smp_mb();
 	if (READ_ONCE(call->file->own.shut) && !(add->flags & TWHEEL_ADD_DETACHED))
-		file_op_end_late(call->file->instance, add->id);
+		file_op_end_late(call, add->id);
 	return 0;
 }
 

@@ -180,6 +180,14 @@ void twheel_events_uncharge(struct twheel_events *events, u32 nr)
 		twheel_events_wake(events, true);
 }
 
+/* An operation that was charged is not going to be pending. */
+void twheel_events_not_added(struct twheel_events *events)
+{
+	spin_lock(&events->lock);
+	events->added--;
+	spin_unlock(&events->lock);
+}
+
 /* Refuse further adds. */
 void twheel_events_shut(struct twheel_events *events)
 {

@@ -112,6 +112,7 @@ void twheel_queues_exit(void);
 void twheel_events_init(struct twheel_events *events);
 void twheel_events_close(struct twheel_events *events);
 void twheel_events_shut(struct twheel_events *events);
+void twheel_events_not_added(struct twheel_events *events);
 void twheel_events_uncharge(struct twheel_events *events, u32 nr);
 bool twheel_events_at_end(struct twheel_events *events);
 struct twheel_file_op *twheel_events_oldest(const struct twheel_events *events);
