@@ -12,7 +12,7 @@
 
 #define OPS	200
 #define READERS	4
-#define MOST	20	/* more than are taken with the lock held */
+#define MOST	TWHEEL_TAKE_MAX
 #define STEPS	20000
 
 struct reader {

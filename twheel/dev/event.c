@@ -14,8 +14,6 @@
  * A page fault may block for any time, for example in a file system in user space. So a piece is
  * copied with page faults disabled. If that fails, the reader puts the rest back for other readers
  * and takes a single event, which it holds during the fault.
- *
- * The lock of a queue is taken in process context only, and before all locks of op/ and core/.
  */
 #include <linux/fs.h>
 #include <linux/list.h>
@@ -52,16 +50,15 @@ static_assert(sizeof(struct twheel_event) == 128);
 static void file_op_ended(struct twheel_op *op)
 {
 	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	struct twheel_events *events = file_op->events;
 	bool was_empty;
 
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		atomic_dec(&twheel_file_op_file(file_op)->nr_detached);
-	if (unlikely(periodic))
-		was_empty = twheel_periodic_ended(periodic);
-	else
+	if (likely(!(file_op->flags & TWHEEL_FILE_OP_PERIODIC)))
 		was_empty = twheel_event_push(events, file_op);
+	else
+		was_empty = twheel_periodic_ended(twheel_file_op_periodic(file_op));
 	twheel_events_wake(events, was_empty);
 }
 
@@ -76,10 +73,10 @@ const struct twheel_op_ops twheel_file_op_ops = {
 /* Drop all events. The queue has no pending operations and no users. May sleep. */
 void twheel_events_empty(struct twheel_events *events)
 {
-	struct twheel_file_op *file_ops[TWHEEL_READ_MAX];
+	struct twheel_file_op *file_ops[TWHEEL_TAKE_MAX];
 	u32 nr;
 
-	while ((nr = twheel_events_take(events, file_ops, TWHEEL_READ_MAX))) {
+	while ((nr = twheel_events_take(events, file_ops, TWHEEL_TAKE_MAX))) {
 		twheel_file_ops_forget(file_ops, nr);
 		cond_resched();
 	}
@@ -199,17 +196,6 @@ static u32 events_copy(const struct twheel_event *event, u32 nr, struct iov_iter
 	return done;
 }
 
-/* Fill the events of up to COPY operations and copy them. Returns as events_copy(). */
-static u32 events_fill_and_copy(struct twheel_file_op **file_ops, u32 nr,
-				struct twheel_event *event, struct iov_iter *to)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		event_fill(file_ops[i], &event[i]);
-	return events_copy(event, nr, to);
-}
-
 /*
  * Deliver the events of the taken operations, and put the rest back. Returns the number of
  * delivered events.
@@ -218,13 +204,15 @@ static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **
 			  struct iov_iter *to, bool may_fault)
 {
 	struct twheel_event event[COPY] __uninitialized;
-	u32 done = 0, copied;
+	u32 done = 0, some, i, copied;
 
 	if (likely(!may_fault))
 		pagefault_disable();
 	do {
-		copied = events_fill_and_copy(&file_ops[done], min(nr - done, (u32)COPY), event,
-					      to);
+		some = min(nr - done, (u32)COPY);
+		for (i = 0; i < some; i++)
+			event_fill(file_ops[done + i], &event[i]);
+		copied = events_copy(event, some, to);
 		done += copied;
 	} while (copied == COPY && done < nr);
 	if (likely(!may_fault))
@@ -250,13 +238,13 @@ static ssize_t events_read(struct twheel_events *events, struct twheel_reader *r
 			   struct iov_iter *to)
 {
 	size_t max = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
-	struct twheel_file_op *file_ops[TWHEEL_READ_MAX] __uninitialized;
+	struct twheel_file_op *file_ops[TWHEEL_TAKE_MAX] __uninitialized;
 	bool may_fault = false;
 	u32 nr, delivered;
 
 	while (done < max && !fatal_signal_pending(current)) {
 		nr = twheel_events_take(events, file_ops,
-					may_fault ? 1 : min_t(size_t, max - done, TWHEEL_READ_MAX));
+					may_fault ? 1 : min_t(size_t, max - done, TWHEEL_TAKE_MAX));
 		if (!nr) {
 			/* If some are readable, one is about to be linked. */
 			if (!twheel_events_readable(events))
@@ -355,7 +343,7 @@ ssize_t twheel_reader_read(struct twheel_events *events, struct twheel_reader *r
 			   struct kiocb *iocb, struct iov_iter *to)
 {
 	ssize_t ret;
-	u32 nr;
+	u32 nr, i;
 
 	if (!is_sync_kiocb(iocb) || iocb->ki_flags & IOCB_NOWAIT ||
 	    iov_iter_count(to) < sizeof(struct twheel_event))
@@ -363,10 +351,10 @@ ssize_t twheel_reader_read(struct twheel_events *events, struct twheel_reader *r
 	if (!mutex_trylock(&reader->lock))
 		return -EBUSY;
 	nr = reader->nr;
-	if (nr) {
-		events_delivered(reader->file_ops, nr);
+	for (i = 0; i < nr; i += TWHEEL_TAKE_MAX)
+		events_delivered(&reader->file_ops[i], min_t(u32, nr - i, TWHEEL_TAKE_MAX));
+	if (nr)
 		reader_set_nr(events, reader, 0);
-	}
 	iov_iter_truncate(to, TWHEEL_READ_MAX * sizeof(struct twheel_event));
 	ret = twheel_events_read(events, reader, iocb, to);
 	mutex_unlock(&reader->lock);

@@ -14,7 +14,7 @@
 struct iov_iter;
 struct kiocb;
 
-/* Number of operations that a reader takes at a time. */
+/* Number of events that a descriptor may leave unconfirmed. */
 #define TWHEEL_READ_MAX	64
 
 /**

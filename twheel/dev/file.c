@@ -190,9 +190,6 @@ void twheel_file_free_leaves(struct twheel_file *file)
 
 /* Operations, from their allocation to their last reference */
 
-/* Number of operations that are released with the lock held. */
-#define RELEASE_MAX	32
-
 /* The class of the leaf of an operation. */
 static u32 leaf_class(const struct twheel_file *file, const struct twheel_user *user,
 		      const struct twheel_add_args *args)
@@ -313,9 +310,9 @@ static void file_op_settle(struct twheel_file_op *file_op)
 }
 
 /*
- * Free the ids of operations of one event queue, uncharge them and drop the references of the
- * queue: their final events have been read, or their add failed. Adjacent ones of a file are
- * released together. The caller keeps the queue, unless they are detached. May sleep.
+ * Free the ids of up to TWHEEL_TAKE_MAX operations of one event queue, uncharge them and drop the
+ * references of the queue: their final events have been read, or their add failed. Adjacent ones of
+ * a file are released together. The caller keeps the queue, unless they are detached. May sleep.
  */
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 {
@@ -338,7 +335,7 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 		if (!twheel_op_put_last(&file_ops[i]->op))
 			continue;
 		of = twheel_file_op_file(file_ops[i]);
-		if (last && (last == RELEASE_MAX || of != file)) {
+		if (last && of != file) {
 			file_ops_release(file, file_ops, last);
 			last = 0;
 		}

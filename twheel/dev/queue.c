@@ -58,9 +58,6 @@
 #include "../compat.h"
 #include "queue.h"
 
-/* Number of operations that a reader takes with the lock held. */
-#define TAKE_MAX	16
-
 /* Number of pollers in a wait queue. */
 #define POLLERS_MAX	32
 
@@ -236,44 +233,27 @@ static struct twheel_file_op *event_pop(struct twheel_events *events)
 	return NULL;
 }
 
-/* Take up to TAKE_MAX operations, as many as the lock may be held for. Returns their number. */
-static u32 events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
-{
-	struct twheel_file_op *file_op;
-	u32 nr;
-
-	spin_lock(&events->lock);
-	for (nr = 0; nr < min_t(u32, max, TAKE_MAX); nr++) {
-		file_op = event_pop(events);
-		if (!file_op)
-			break;
-		file_ops[nr] = file_op;
-	}
-	events->taken += nr;
-	spin_unlock(&events->lock);
-	return nr;
-}
-
 /*
- * Take up to @max operations with events off the head of the list. Returns their number; it may be
- * 0 while a thread is about to link an event.
+ * Take up to @max operations with events off the head of the list, at most TWHEEL_TAKE_MAX. Returns
+ * their number; it may be 0 while a thread is about to link an event.
  */
 u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
 {
-	u32 nr = 0, taken;
+	struct twheel_file_op *file_op;
+	u32 nr = 0;
 
-	do {
-		taken = events_take(events, &file_ops[nr], max - nr);
-		nr += taken;
-	} while (taken == TAKE_MAX && nr < max);
+	spin_lock(&events->lock);
+	while (nr < max && (file_op = event_pop(events)))
+		file_ops[nr++] = file_op;
+	events->taken += nr;
+	spin_unlock(&events->lock);
 	return nr;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_events_take);
 
 /*
  * Put events that were taken back at the head of the list: all at once, since another reader must
- * not take the later ones first. They are linked without the lock, which is held for 32 operations
- * at most.
+ * not take the later ones first.
  */
 void twheel_events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
 {

@@ -18,6 +18,9 @@
 #include "../op/op.h"
 #include "file_op.h"
 
+/* Number of operations that are taken, or released, with the lock held. */
+#define TWHEEL_TAKE_MAX	32
+
 /**
  * struct twheel_pollers - a wait queue of pollers, see queue.c
  * @waiters: the pollers
