@@ -174,7 +174,8 @@ static void check_again(void)
 	atomic_set(&resumed, 1);
 	rig_settle();
 	rig_at_resched = NULL;
-	expect(atomic_read(&visits) >= 2 * POLLERS, "%d waiters visited", atomic_read(&visits));
+	expect(atomic_read(&visits) >= POLLERS + MAX_HOLD, "%d waiters visited",
+	       atomic_read(&visits));
 	remove_waiters();
 }
 

@@ -39,11 +39,10 @@
  *
  * Pollers are waiters of poll(), epoll and io_uring. A user can multiply those of a queue to which
  * another user adds events, and waking one may wake many others. So they are left to a work item,
- * once for all events that were pushed before, and are in wait queues of POLLERS_MAX each:
- * wake_up() visits all of a wait queue with interrupts off. The work item visits one and then lets
- * the work items of other queues run. An ordered workqueue serves all queues, so that this takes
- * one thread. Waiters with EPOLLEXCLUSIVE are woken like the others, since one that is woken alone
- * may never read.
+ * once for all events that were pushed before, and are in a ring of wait queues of POLLERS_MAX
+ * each: wake_up() visits all of a wait queue with interrupts off. The work item visits one and then
+ * lets those of other queues run, on an ordered workqueue with one thread. Waiters with
+ * EPOLLEXCLUSIVE are woken like the others, since one that is woken alone may never read.
  *
  * The lock is taken in process context only, and before all locks of op/ and core/.
  */
@@ -80,7 +79,8 @@ void twheel_events_wake_pollers(struct twheel_events *events)
 {
 	spin_lock(&events->lock);
 	if (!events->closed) {
-		WRITE_ONCE(events->wake, true);
+		/* All from where the work item is: it may have visited some before the event. */
+		events->nr_waking = events->nr_pollers;
 		queue_work(wake_wq, &events->wake_work);
 	}
 	spin_unlock(&events->lock);
@@ -90,19 +90,17 @@ void twheel_events_wake_pollers(struct twheel_events *events)
 static void events_wake_work(struct work_struct *work)
 {
 	struct twheel_events *events = container_of(work, struct twheel_events, wake_work);
-	struct twheel_pollers *pollers = events->waking;
+	struct twheel_pollers *pollers;
+	bool more;
 
-	if (!pollers) {
-		spin_lock(&events->lock);
-		WRITE_ONCE(events->wake, false);
-		spin_unlock(&events->lock);
-		pollers = &events->pollers;
-	}
+	spin_lock(&events->lock);
+	pollers = events->waking;
+	events->waking = pollers->next;
+	/* It is 0 if this was queued again before the previous run took the lock. */
+	more = events->nr_waking && --events->nr_waking;
+	spin_unlock(&events->lock);
 	wake_up_all(&pollers->waiters);
-	/* Pairs with the release in pollers_add(). */
-	events->waking = smp_load_acquire(&pollers->next);
-	/* A store of ->wake that this does not see queues the work item itself. */
-	if (events->waking || READ_ONCE(events->wake))
+	if (more)
 		queue_work(wake_wq, &events->wake_work);
 }
 
@@ -144,7 +142,10 @@ void twheel_events_init(struct twheel_events *events)
 	INIT_LIST_HEAD(&events->holding);
 	init_waitqueue_head(&events->readers);
 	init_waitqueue_head(&events->pollers.waiters);
+	events->pollers.next = &events->pollers;
 	events->polled = &events->pollers;
+	events->waking = &events->pollers;
+	events->nr_pollers = 1;
 	INIT_WORK(&events->wake_work, events_wake_work);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_events_init);
@@ -158,7 +159,7 @@ void twheel_events_close(struct twheel_events *events)
 	events->closed = true;
 	spin_unlock(&events->lock);
 	cancel_work_sync(&events->wake_work);
-	for (pollers = events->pollers.next; pollers; pollers = next) {
+	for (pollers = events->pollers.next; pollers != &events->pollers; pollers = next) {
 		next = pollers->next;
 		kfree(pollers);
 	}
@@ -283,7 +284,7 @@ static struct twheel_pollers *pollers_find(struct twheel_events *events)
 			pollers->nr = 0;
 		if (pollers->nr < POLLERS_MAX)
 			return pollers;
-		events->polled = pollers->next ?: &events->pollers;
+		events->polled = pollers->next;
 	}
 	return NULL;
 }
@@ -304,9 +305,11 @@ static struct twheel_pollers *pollers_add(struct twheel_events *events)
 	if (unlikely(more)) {
 		init_waitqueue_head(&more->waiters);
 		more->next = pollers->next;
-		/* Pairs with the acquire in events_wake_work(). */
-		smp_store_release(&pollers->next, more);
+		WRITE_ONCE(pollers->next, more);
 		events->polled = more;
+		events->nr_pollers++;
+		/* The work item may visit it instead of another one. */
+		events->nr_waking += !!events->nr_waking;
 		pollers = more;
 	}
 	pollers->nr++;

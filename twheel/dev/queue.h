@@ -25,7 +25,7 @@
  * struct twheel_pollers - a wait queue of pollers, see queue.c
  * @waiters: the pollers
  * @nr: number of pollers that were added since it was empty
- * @next: next one of the event queue, or NULL
+ * @next: next one in the ring of the event queue
  */
 struct twheel_pollers {
 	wait_queue_head_t	waiters;
@@ -42,8 +42,10 @@ struct twheel_pollers {
  * @taken: number of events taken by readers
  * @shut: adds are refused; read() returns 0 once @held is 0
  * @closed: @wake_work must not be queued
- * @wake: pollers have to be woken that @wake_work may have visited before
  * @polled: wait queue of the latest poller
+ * @waking: wait queue that @wake_work visits next
+ * @nr_waking: number of those that it has to visit
+ * @nr_pollers: number of wait queues of pollers
  * @back: operations with an event that came back, oldest first
  * @unconfirmed: number of events that readers have taken and not confirmed, see event.c
  * @holding: these readers, in the order of their reads
@@ -51,9 +53,8 @@ struct twheel_pollers {
  * @oldest: operations with an event, oldest first; NULL while the first one is being linked
  * @newest: last operation of the list, NULL if and only if it is empty; written without the lock
  * @readers: threads in read()
- * @pollers: waiters of poll(), epoll and io_uring
- * @wake_work: wakes @pollers
- * @waking: next wait queue to visit, or NULL; used by @wake_work only
+ * @pollers: the first wait queue of waiters of poll(), epoll and io_uring
+ * @wake_work: wakes pollers
  *
  * Each file has a queue for the operations added through it. A named purgatory has numbered ones
  * for its detached operations.
@@ -66,8 +67,10 @@ struct twheel_events {
 	u32			taken;
 	bool			shut;
 	bool			closed;
-	bool			wake;
 	struct twheel_pollers	*polled;
+	struct twheel_pollers	*waking;
+	u32			nr_waking;
+	u32			nr_pollers;
 	struct twheel_file_op	*back;
 	u32			unconfirmed;
 	struct list_head	holding;
@@ -78,7 +81,6 @@ struct twheel_events {
 	wait_queue_head_t	readers;
 	struct twheel_pollers	pollers;
 	struct work_struct	wake_work;
-	struct twheel_pollers	*waking;
 };
 
 /* An event that has been pushed is readable until a reader takes it. */
@@ -203,7 +205,7 @@ static inline void twheel_events_wake(struct twheel_events *events, bool pollers
 		wake_up_interruptible(&events->readers);
 	/* After the same barrier. */
 	if (pollers && (waitqueue_active(&events->pollers.waiters) ||
-			READ_ONCE(events->pollers.next)))
+			READ_ONCE(events->pollers.next) != &events->pollers))
 		twheel_events_wake_pollers(events);
 }
 
