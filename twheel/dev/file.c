@@ -272,7 +272,7 @@ static void file_ops_release(struct twheel_file *file, struct twheel_file_op **f
 	LIST_HEAD(unused);
 
 	for (i = 0; i < nr; i++) {
-		if (unlikely(file_ops[i]->chunks))
+		if (unlikely(!hlist_empty(&file_ops[i]->chunks)))
 			twheel_chunks_free(file_ops[i]);
 		if (unlikely(file_ops[i]->flags & TWHEEL_ADD_DETACHED))
 			twheel_detached_free(twheel_file_op_detached(file_ops[i]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: memory and further watches of operations.
+ * Character devices: memory of operations.
  *
  * A leaf of ids.c is the memory of some operations and of the watches of their adds: 16 operations
  * with the same number of keys, since to allocate and free one, and to charge it to a memory
@@ -104,70 +104,4 @@ void twheel_leaf_free(struct twheel_leaf *leaf)
 		kmem_cache_free(leaf_cache[leaf->class], leaf);
 	else
 		kfree_rcu(leaf, rcu);
-}
-
-/* Free the chunks of an operation without references. */
-void twheel_chunks_free(struct twheel_file_op *file_op)
-{
-	struct twheel_watch_chunk *chunk, *next;
-
-	for (chunk = file_op->chunks; chunk; chunk = next) {
-		next = chunk->next;
-		kfree(chunk);
-	}
-}
-
-/*
- * The functions for chunks need the lock of the operation's event queue, but for the allocation.
- *
- * A chunk is added before its watches are attached, since another thread may unwatch them at once.
- * Until the number of attached watches is known, all count as used, and one more for the caller.
- */
-
-struct twheel_watch_chunk *twheel_chunk_alloc(u32 nr)
-{
-	struct twheel_watch_chunk *chunk;
-
-	chunk = kmalloc(struct_size(chunk, watch, nr), TWHEEL_GFP_USER);
-	if (!chunk)
-		return NULL;
-	chunk->nr = nr;
-	chunk->used = nr + 1;
-	return chunk;
-}
-
-void twheel_chunk_add(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk)
-{
-	chunk->next = file_op->chunks;
-	file_op->chunks = chunk;
-}
-
-/*
- * Free the chunk when its last watch is unused, so that an operation which keeps watching
- * and unwatching keys does not grow.
- */
-void twheel_chunk_release(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk, u32 nr)
-{
-	struct twheel_watch_chunk **link = &file_op->chunks;
-
-	chunk->used -= nr;
-	if (chunk->used)
-		return;
-	/* The list is as long as the limit on keys, plus the calls in progress. */
-	while (*link != chunk)
-		link = &(*link)->next;
-	*link = chunk->next;
-	kfree(chunk);
-}
-
-/* The chunk of a watch, or NULL if the watch belongs to the add. */
-struct twheel_watch_chunk *twheel_chunk_find(struct twheel_file_op *file_op,
-					     const struct twheel_watch *watch)
-{
-	struct twheel_watch_chunk *chunk;
-
-	for (chunk = file_op->chunks; chunk; chunk = chunk->next)
-		if (watch >= chunk->watch && watch < chunk->watch + chunk->nr)
-			return chunk;
-	return NULL;
 }

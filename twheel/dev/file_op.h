@@ -8,6 +8,7 @@
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/init.h>
+#include <linux/list.h>
 #include <linux/stddef.h>
 #include <linux/twheel.h>
 
@@ -18,14 +19,6 @@
 
 struct twheel_events;
 
-/* Watches that a TWHEEL_IOC_WATCH added to an operation. */
-struct twheel_watch_chunk {
-	struct twheel_watch_chunk	*next;
-	u32				nr;
-	u32				used;
-	struct twheel_watch		watch[];
-};
-
 /**
  * struct twheel_file_op - an operation added through a file
  * @op: the operation
@@ -34,7 +27,7 @@ struct twheel_watch_chunk {
  * @id: set before the operation is visible to user space
  * @cookie: immutable
  * @next: next operation on a list of events of that queue
- * @chunks: watches added after the operation
+ * @chunks: watches added after the operation, see watch.c
  * @clock: clock ID that the caller chose; immutable
  * @again: its event was delivered before; belongs to the reader that has taken the event
  * @flags: TWHEEL_ADD_* and TWHEEL_FILE_OP_*; immutable
@@ -52,7 +45,7 @@ struct twheel_file_op {
 	u64				id;
 	u64				cookie;
 	struct twheel_file_op		*next;
-	struct twheel_watch_chunk	*chunks;
+	struct hlist_head		chunks;
 	u8				clock;
 	bool				again;
 	u32				flags;
@@ -168,11 +161,5 @@ int __init twheel_leaves_init(void);
 void twheel_leaves_exit(void);
 struct twheel_leaf *twheel_leaf_alloc(u32 class, u32 nr_keys, size_t before);
 void twheel_leaf_free(struct twheel_leaf *leaf);
-void twheel_chunks_free(struct twheel_file_op *file_op);
-struct twheel_watch_chunk *twheel_chunk_alloc(u32 nr);
-void twheel_chunk_add(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk);
-void twheel_chunk_release(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk, u32 nr);
-struct twheel_watch_chunk *twheel_chunk_find(struct twheel_file_op *file_op,
-					     const struct twheel_watch *watch);
 
 #endif /* _TWHEEL_DEV_FILE_OP_H */

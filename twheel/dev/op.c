@@ -38,7 +38,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
 	twheel_op_init(&file_op->op, &twheel_file_op_ops);
 	file_op->events = events;
 	file_op->cookie = args->cookie;
-	file_op->chunks = NULL;
+	INIT_HLIST_HEAD(&file_op->chunks);
 	file_op->clock = args->clock;
 	file_op->again = false;
 	if (unlikely(args->flags & TWHEEL_ADD_DETACHED))
@@ -247,68 +247,6 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (READ_ONCE(call->file->own.shut) && !(add->flags & TWHEEL_ADD_DETACHED))
 		file_op_end_late(call, add->id);
 	return 0;
-}
-
-static int file_op_watch(struct twheel_file_op *file_op, const struct twheel_watch_spec *specs,
-			 u32 nr_keys)
-{
-	struct twheel_watch_chunk *chunk;
-	int nr;
-
-	chunk = twheel_chunk_alloc(nr_keys);
-	if (!chunk)
-		return -ENOMEM;
-	spin_lock(&file_op->events->lock);
-	twheel_chunk_add(file_op, chunk);
-	spin_unlock(&file_op->events->lock);
-	nr = __twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys, true);
-	spin_lock(&file_op->events->lock);
-	twheel_chunk_release(file_op, chunk, nr_keys - max(nr, 0) + 1);
-	spin_unlock(&file_op->events->lock);
-	return min(nr, 0);
-}
-
-int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
-{
-	const struct twheel_watch_args *watch = &args->watch;
-	const struct twheel_watch_spec *specs;
-	struct twheel_file_op *file_op;
-	int err;
-
-	if (watch->flags || watch->reserved || !watch->nr_keys)
-		return -EINVAL;
-	specs = twheel_call_specs(call, watch->keys, watch->nr_keys, watch->key_size);
-	if (IS_ERR(specs))
-		return PTR_ERR(specs);
-	file_op = twheel_call_op(call, watch->id);
-	if (IS_ERR(file_op))
-		return PTR_ERR(file_op);
-	err = file_op_watch(file_op, specs, watch->nr_keys);
-	twheel_file_op_put(file_op);
-	return err;
-}
-
-int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
-{
-	struct twheel_watch_chunk *chunk;
-	struct twheel_file_op *file_op;
-	struct twheel_watch *watch;
-
-	if (args->unwatch.flags || args->unwatch.reserved)
-		return -EINVAL;
-	file_op = twheel_call_op(call, args->unwatch.id);
-	if (IS_ERR(file_op))
-		return PTR_ERR(file_op);
-	watch = twheel_op_unwatch(&file_op->op, &args->unwatch.key);
-	if (!IS_ERR(watch)) {
-		spin_lock(&file_op->events->lock);
-		chunk = twheel_chunk_find(file_op, watch);
-		if (chunk)
-			twheel_chunk_release(file_op, chunk, 1);
-		spin_unlock(&file_op->events->lock);
-	}
-	twheel_file_op_put(file_op);
-	return PTR_ERR_OR_ZERO(watch);
 }
 
 int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
