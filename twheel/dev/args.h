@@ -56,7 +56,7 @@ union twheel_call_args {
 	struct twheel_remove_args	remove;
 };
 
-/* The calls, but those on cells; see ioctl.c. */
+/* The calls, see ioctl.c. */
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args);
@@ -74,6 +74,8 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_queue(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_cells(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_exchange(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args);
 

@@ -39,7 +39,6 @@
 #include <linux/slab.h>
 
 #include "../compat.h"
-#include "cells.h"
 #include "file.h"
 #include "time.h"
 #include "user.h"

@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
-#include "detached.h"
+#include "queue.h"
 
 static void detached_free(struct kref *ref)
 {

@@ -48,7 +48,7 @@
 
 #include "../compat.h"
 #include "args.h"
-#include "cells.h"
+#include "file.h"
 #include "file_op.h"
 #include "instance.h"
 #include "open.h"

@@ -31,8 +31,6 @@
 #include "../compat.h"
 #include "../core/cell.h"
 #include "../op/op.h"
-#include "detached.h"
-#include "event.h"
 #include "file.h"
 
 /* Number of events copied at a time: 1 KiB on the stack, half of it on 32-bit kernels. */

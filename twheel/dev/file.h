@@ -11,13 +11,12 @@
 #include <linux/twheel.h>
 
 #include "args.h"
-#include "detached.h"
 #include "file_op.h"
 #include "instance.h"
 #include "queue.h"
 #include "user.h"
 
-struct twheel_reader;
+struct vm_area_struct;
 
 /**
  * struct twheel_cells - the cells of a file, immutable
@@ -103,5 +102,10 @@ void twheel_file_free_leaves(struct twheel_file *file);
 void twheel_chunks_free(struct twheel_file_op *file_op);
 struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id);
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
+
+/* cells.c */
+atomic64_t *twheel_cell_find(const struct twheel_file *file, u32 number);
+void twheel_cells_free(struct twheel_cells *cells, struct twheel_user *user);
+int twheel_cells_mmap(struct file *file, struct vm_area_struct *vma);
 
 #endif /* _TWHEEL_DEV_FILE_H */

@@ -29,7 +29,6 @@
 
 #include "../compat.h"
 #include "args.h"
-#include "cells.h"
 #include "file.h"
 
 /* Properties of a call */

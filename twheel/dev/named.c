@@ -38,7 +38,6 @@
 #include "../compat.h"
 #include "../op/purgatory.h"
 #include "args.h"
-#include "event.h"
 #include "file.h"
 #include "open.h"
 #include "user.h"

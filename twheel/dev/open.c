@@ -16,8 +16,6 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
-#include "cells.h"
-#include "event.h"
 #include "file.h"
 #include "open.h"
 

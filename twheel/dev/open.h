@@ -11,11 +11,11 @@
 #include <linux/poll.h>
 
 #include "args.h"
-#include "detached.h"
 #include "instance.h"
 
 struct iov_iter;
 struct seq_file;
+struct twheel_detached;
 
 /* In device.c, since they name all calls */
 extern const struct file_operations twheel_file_fops;

@@ -23,8 +23,6 @@
 #include "../core/shard.h"
 #include "../op/purgatory.h"
 #include "args.h"
-#include "detached.h"
-#include "event.h"
 #include "file.h"
 
 /* Counts that are read without a lock are each of some moment during the call. */

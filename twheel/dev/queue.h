@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Character devices: event queues, see queue.c. */
+/* Character devices: event queues and events, see queue.c and event.c. */
 #ifndef _TWHEEL_DEV_QUEUE_H
 #define _TWHEEL_DEV_QUEUE_H
 
 #include <linux/cache.h>
 #include <linux/compiler.h>
+#include <linux/container_of.h>
 #include <linux/init.h>
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/preempt.h>
 #include <linux/spinlock.h>
@@ -17,6 +20,10 @@
 #include "../compat.h"
 #include "../op/op.h"
 #include "file_op.h"
+#include "instance.h"
+
+struct iov_iter;
+struct kiocb;
 
 /* Number of operations that are taken, or released, with the lock held. */
 #define TWHEEL_TAKE_MAX	32
@@ -83,6 +90,45 @@ struct twheel_events {
 	struct work_struct	wake_work;
 };
 
+/* Number of events that a descriptor may leave unconfirmed. */
+#define TWHEEL_READ_MAX	64
+
+/**
+ * struct twheel_reader - the unconfirmed events of a descriptor
+ * @lock: held by the thread in read() or a call; protects the other members
+ * @entry: in the list of its queue while it has such events
+ * @time: of the read that delivered them; protected by the lock of the queue, like @entry
+ * @nr: number of events
+ * @file_ops: their operations, oldest first
+ */
+struct twheel_reader {
+	struct mutex		lock;	/* see event.c */
+	struct list_head	entry;
+	u64			time;
+	u32			nr;
+	struct twheel_file_op	*file_ops[TWHEEL_READ_MAX];
+};
+
+/**
+ * struct twheel_detached - a queue of detached operations
+ * @events: the queue
+ * @number: its index in the queues of the instance; immutable
+ * @users: descriptors, and operations that are charged; protected by the lock of these queues
+ * @ref: one while it has users, and one per operation in memory
+ */
+struct twheel_detached {
+	struct twheel_events	events;
+	u32			number;
+	u32			users;
+	struct kref		ref;
+};
+
+/* The queue of a detached operation. */
+static inline struct twheel_detached *twheel_file_op_detached(const struct twheel_file_op *file_op)
+{
+	return container_of(file_op->events, struct twheel_detached, events);
+}
+
 /* An event that has been pushed is readable until a reader takes it. */
 static inline bool twheel_events_readable(const struct twheel_events *events)
 {
@@ -111,6 +157,7 @@ static inline void twheel_events_add(struct twheel_events *events)
 	WRITE_ONCE(events->held, events->held + 1);
 }
 
+/* queue.c */
 void twheel_events_wake_pollers(struct twheel_events *events);
 int __init twheel_queues_init(void);
 void twheel_queues_exit(void);
@@ -126,6 +173,31 @@ u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **fil
 int twheel_events_wait(struct twheel_events *events);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
+
+/* detached.c */
+bool twheel_detached_valid(const struct twheel_instance *instance, u32 number);
+struct twheel_detached *twheel_detached_get(struct twheel_instance *instance, u32 number);
+void twheel_detached_put(struct twheel_instance *instance, struct twheel_detached *detached,
+			 u32 nr);
+void twheel_detached_free(struct twheel_detached *detached);
+struct twheel_detached *twheel_detached_next(struct twheel_instance *instance,
+					     unsigned long *number);
+void twheel_detached_visit(struct twheel_instance *instance,
+			   bool (*visit)(struct twheel_events *events, void *data), void *data);
+
+/* event.c */
+extern const struct twheel_op_ops twheel_file_op_ops;
+
+void twheel_events_empty(struct twheel_events *events);
+u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int error, u64 value,
+			unsigned int flags);
+ssize_t twheel_events_read(struct twheel_events *events, struct twheel_reader *reader,
+			   struct kiocb *iocb, struct iov_iter *to);
+struct twheel_reader *twheel_reader_create(void);
+void twheel_reader_close(struct twheel_events *events, struct twheel_reader *reader);
+ssize_t twheel_reader_read(struct twheel_events *events, struct twheel_reader *reader,
+			   struct kiocb *iocb, struct iov_iter *to);
+int twheel_reader_confirm(struct twheel_events *events, struct twheel_reader *reader, u64 id);
 
 /* periodic.c */
 int twheel_periodic_add(struct twheel_purgatory *purgatory, struct twheel_file_op *file_op,
