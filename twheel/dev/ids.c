@@ -45,28 +45,10 @@ static u32 hide_round(const struct twheel_ids *ids, u32 round, u32 half)
 	return siphash_2u32(half, round, &ids->secret);
 }
 
-/* Before a file is restricted. Most tables need no secret. */
-void twheel_ids_set_secret(struct twheel_ids *ids)
-{
-	spin_lock(&ids->lock);
-	if (!ids->has_secret)
-		get_random_bytes(&ids->secret, sizeof(ids->secret));
-	/* Pairs with the acquire in twheel_id_unhide(). */
-	smp_store_release(&ids->has_secret, true);
-	spin_unlock(&ids->lock);
-	/* Pairs with the smp_rmb() in twheel_id_hide(): before the rights of the file change. */
-	smp_wmb();
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_ids_set_secret);
-
 u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain)
 {
 	u32 upper = plain >> 32, lower = plain, round;
 
-	/* Pairs with the smp_wmb() in twheel_ids_set_secret(). The caller has read the rights. */
-	smp_rmb();
-	/* So this is true; it pairs with the release there. */
-	WARN_ON_ONCE(!smp_load_acquire(&ids->has_secret));
 	for (round = 0; round < 4; round += 2) {
 		lower ^= hide_round(ids, round, upper);
 		upper ^= hide_round(ids, round + 1, lower) & (U32_MAX >> 1);
@@ -75,14 +57,10 @@ u64 twheel_id_hide(const struct twheel_ids *ids, u64 plain)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_id_hide);
 
-/* Return: the plain id; 0, which is none, as long as no file is restricted. */
 u64 twheel_id_unhide(const struct twheel_ids *ids, u64 id)
 {
 	u32 upper = (id & ~TWHEEL_ID_HIDDEN) >> 32, lower = id, round;
 
-	/* Pairs with the release in twheel_ids_set_secret(). A caller may guess an id. */
-	if (!smp_load_acquire(&ids->has_secret))
-		return 0;
 	for (round = 4; round; round -= 2) {
 		upper ^= hide_round(ids, round - 1, lower) & (U32_MAX >> 1);
 		lower ^= hide_round(ids, round - 2, upper);
@@ -95,6 +73,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_id_unhide);
 void twheel_ids_init(struct twheel_ids *ids)
 {
 	spin_lock_init(&ids->lock);
+	get_random_bytes(&ids->secret, sizeof(ids->secret));
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_init);
 

@@ -97,8 +97,7 @@ struct twheel_id_leaf {
  * @nr_used: number of leaves
  * @free: an unused number, or 0
  * @block: descriptors from 2^i to 2^(i+1) - 1 are in block i
- * @secret: encrypts ids; set under @lock before the first use
- * @has_secret: it is set
+ * @secret: encrypts ids; immutable
  */
 struct twheel_ids {
 	spinlock_t		lock;	/* of the descriptors */
@@ -107,12 +106,10 @@ struct twheel_ids {
 	u32			free;
 	struct twheel_id_leaf	*block[TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS];
 	siphash_key_t		secret;
-	bool			has_secret;
 };
 
 void twheel_ids_init(struct twheel_ids *ids);
 void twheel_ids_exit(struct twheel_ids *ids);
-void twheel_ids_set_secret(struct twheel_ids *ids);
 int twheel_ids_add(struct twheel_ids *ids, struct twheel_leaf *leaf);
 void twheel_ids_remove(struct twheel_ids *ids, struct twheel_leaf *leaf);
 void *twheel_ids_next(const struct twheel_ids *ids, unsigned long *index);

@@ -276,7 +276,6 @@ int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args
 
 	if (args->restrict_file.flags || args->restrict_file.rights & ~TWHEEL_RIGHTS)
 		return -EINVAL;
-	twheel_ids_set_secret(&file->instance->ids);
 	/* A call in progress may still see the old value. */
 	spin_lock(&file->own.lock);
 	/* They may be mapped, and writable. */
