@@ -53,8 +53,6 @@
  *
  * If it takes a reference to the new life, it does not read the id of the old one. Until the new id
  * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up.
- *
- * The id is freed when the final event has been read.
  */
 #include <linux/bitops.h>
 #include <linux/cgroup.h>

@@ -36,9 +36,6 @@
 #include "ids.h"
 #include "user.h"
 
-/* Number of leaves that a listing visits in a read-side critical section. */
-#define VISIT_MAX	32
-
 /* A round of the Feistel network; a half is the upper 31 bits or the lower 32 bits. */
 static u32 hide_round(const struct twheel_ids *ids, u32 round, u32 half)
 {
@@ -171,23 +168,19 @@ void twheel_ids_remove(struct twheel_ids *ids, struct twheel_leaf *leaf)
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_remove);
 
 /*
- * Find the first slot at or after *@index, and store its index; otherwise as above. It visits some
- * numbers at a time: without a leaf, *@index is where to go on, TWHEEL_INDEX_END at the end.
+ * The object at *@index, in a read-side critical section, as twheel_ids_find(). If there is no such
+ * slot, *@index becomes the next one that may exist, TWHEEL_INDEX_END at the end.
  */
 void *twheel_ids_next(const struct twheel_ids *ids, unsigned long *index)
 {
-	const struct twheel_leaf *leaf;
-	u32 leaves = VISIT_MAX, slot;
+	const struct twheel_leaf *leaf = twheel_ids_leaf(ids, *index);
+	u32 slot = *index & (TWHEEL_LEAF_SLOTS - 1);
 
-	while (*index < TWHEEL_INDEX_END && leaves--) {
-		leaf = twheel_ids_leaf(ids, *index);
-		slot = *index & (TWHEEL_LEAF_SLOTS - 1);
-		if (leaf && slot <= READ_ONCE(leaf->mask))
-			return twheel_leaf_object(leaf, slot);
-		*index = (*index | (TWHEEL_LEAF_SLOTS - 1)) + 1;
-		if (*index >> TWHEEL_LEAF_BITS > READ_ONCE(ids->nr_leaves))
-			*index = TWHEEL_INDEX_END;
-	}
+	if (leaf && slot <= READ_ONCE(leaf->mask))
+		return twheel_leaf_object(leaf, slot);
+	*index = (*index | (TWHEEL_LEAF_SLOTS - 1)) + 1;
+	if (*index >> TWHEEL_LEAF_BITS > READ_ONCE(ids->nr_leaves))
+		*index = TWHEEL_INDEX_END;
 	return NULL;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_next);
