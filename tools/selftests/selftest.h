@@ -93,12 +93,6 @@ static inline bool on_preempt_rt(void)
 #define WAKEUP_NS	(25 * USEC)
 
 /*
- * The CPUs of such a guest take turns. The turn of a busy CPU ends at the next timer, which is a
- * tick of the scheduler after 4 ms at the latest. Allow for two turns where both CPUs are busy.
- */
-#define TURNS_NS	(8 * MSEC)
-
-/*
  * Poll @condition until it is true or the time is up, less often as time passes: a condition may
  * be expensive. Return: its last value.
  */
@@ -440,19 +434,6 @@ static inline long read_events(int fd, struct twheel_event *events, size_t nr)
 static inline bool next_event(int fd, struct twheel_event *event)
 {
 	return readable(fd, BUDGET_MS) && read_events(fd, event, 1) == 1;
-}
-
-/* Wait for an event of one of two files and read it. Return: false after a timeout. */
-static inline bool next_event_of_two(const int fds[2], struct twheel_event *event)
-{
-	struct pollfd pfds[2] = {
-		{ .fd = fds[0], .events = POLLIN },
-		{ .fd = fds[1], .events = POLLIN },
-	};
-
-	if (poll(pfds, 2, BUDGET_MS) < 1)
-		return false;
-	return read_events(fds[!(pfds[0].revents & POLLIN)], event, 1) == 1;
 }
 
 /* The next event is the last one of operation @_id, with this reason and value. */
