@@ -8,7 +8,7 @@ harness := $(SOURCE)/tools/testing/selftests
 # Not on the rig: isolation has a program of its own; list reads long texts; cell and libcell_race map
 # several pages and fork; timerfd compares with that of the kernel; the others are about epoll,
 # signals, io_uring, page faults, sysfs, memory cgroups, namespaces or processes.
-NOT_HERE := cell cgroup epoll isolation kill libcell_race list stuck sysfs timens timerfd userns uring \
+NOT_HERE := cell cgroup epoll isolation kill libcell_race list stuck sysfs timerfd userns uring \
 	    uring_cmd
 SELFTESTS := $(notdir $(basename $(wildcard $(selftests)/twheel_*_test.c)))
 SELFTESTS := $(filter-out $(NOT_HERE:%=twheel_%_test),$(SELFTESTS))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Reading events: read() and readv() with buffers of every kind, waiting with blocking
- * reads, poll and epoll.  twheel_deadline_test covers the times of expiry.
+ * reads, poll and epoll.  twheel_clock_test covers the times of expiry.
  */
 #include <signal.h>
 #include <sys/epoll.h>

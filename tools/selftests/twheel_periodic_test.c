@@ -27,7 +27,6 @@ FIXTURE_SETUP(periodic)
 		.cookie = 42,
 		.clock = CLOCK_MONOTONIC,
 	};
-	settle();
 }
 
 FIXTURE_TEARDOWN(periodic)
@@ -69,7 +68,6 @@ TEST_F(periodic, each_period_has_an_event)
 		EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
 		EXPECT_LE(1, event.expirations);
 		EXPECT_LE(event.deadline, event.time);
-		EXPECT_GE(latest(self->fd, &event, 0), event.time);
 	}
 	EXPECT_EQ(1, query(self->fd).pending);
 	EXPECT_EQ(0, query(self->fd).expired);
