@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Inspecting pending operations: a single operation with its keys, and a list of all
- * operations in pages of any size, also during adds and cancels.
+ * operations in pages of any size, also during adds and cancels. And what a query returns for a new
+ * purgatory and for the user; twheel_views_test has its counts.
  */
 #include "named.h"
 
@@ -23,6 +24,48 @@ FIXTURE_TEARDOWN(info)
 {
 	remove_all_named();
 	close(self->fd);
+}
+
+/* Unread events count, and those of other files. */
+TEST_F(info, query_has_the_use_of_the_user)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK), i;
+	struct twheel_query_args before = query(self->fd);
+	__u64 id;
+
+	for (i = 0; i < 20; i++)
+		id = add_deadline(i % 2 ? self->fd : other, HOUR, 0, 0);
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(before.user_files, query(self->fd).user_files);
+	EXPECT_EQ(before.user_ops + 20, query(self->fd).user_ops);
+	close(other);
+	EXPECT_EQ(before.user_files - 1, query(self->fd).user_files);
+	EXPECT_TRUE(wait_for(query(self->fd).user_ops == before.user_ops + 10));
+}
+
+TEST_F(info, query_of_a_new_purgatory)
+{
+	int fd = twheel_open(0);
+	struct twheel_query_args q = query(fd), new = {
+		.max_pending = module_parameter("max_pending"),
+		.max_file_pending = module_parameter("max_pending"),
+		.max_queue = q.max_queue,
+		.max_keys = TWHEEL_MAX_KEYS,
+		.user_max_ops = module_parameter("user_max_ops"),
+		.user_max_files = module_parameter("user_max_files"),
+		.user_ops = q.user_ops,
+		.user_files = q.user_files,
+		.files = 1,
+		.rights = ALL_RIGHTS,
+		.tick_ns = module_parameter("tick_ns"),
+		.wakeups = q.wakeups,
+	};
+
+	EXPECT_EQ(0, memcmp(&new, &q, sizeof(q)));
+	EXPECT_NE(0, q.max_pending);
+	EXPECT_NE(0, q.tick_ns);
+	EXPECT_LE(2, q.user_files);
+	close(fd);
 }
 
 TEST_F(info, one_operation)

@@ -138,24 +138,6 @@ TEST_F(named, files_access_operations_of_each_other)
 	close(other);
 }
 
-TEST_F(named, each_file_counts_its_own_operations)
-{
-	int other = twheel_open_named(NAME, O_NONBLOCK);
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-
-	ASSERT_NE(0, add_deadline(other, HOUR, 0, 0));
-	ASSERT_NE(0, add_deadline(other, HOUR, 0, 0));
-	EXPECT_EQ(3, query(self->fd).pending);
-	EXPECT_EQ(1, query(self->fd).own);
-	EXPECT_EQ(2, query(other).own);
-	EXPECT_EQ(0, op_cancel(other, id));
-	EXPECT_EQ(1, query(self->fd).unread);
-	EXPECT_EQ(0, query(other).unread);
-	EXPECT_EQ(3, query(other).added);
-	EXPECT_EQ(1, query(other).cancelled);
-	close(other);
-}
-
 TEST_F(named, close_ends_operations_of_its_file)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
