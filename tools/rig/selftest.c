@@ -45,7 +45,6 @@ static const struct {
 	const char *program, *name;
 	unsigned long value;
 } parameters[] = {
-	{ "twheel_limit_test", "max_pending", 64 },
 	{ "twheel_quota_test", "max_pending", 16 },
 	{ "twheel_quota_test", "max_purgatories", 4 },
 	{ "twheel_quota_test", "max_shared_pending", 32 },

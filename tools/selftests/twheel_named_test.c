@@ -376,33 +376,4 @@ TEST_F(named, foreign_owner_is_refused)
 	close(fd);
 }
 
-TEST_F(named, limits_of_a_purgatory_are_enforced)
-{
-	struct twheel_create_args args = create_args("small", 0600);
-	struct twheel_watch_spec more = spec_of(11, 1);
-	int i, fd, other;
-	__u64 id;
-
-	args.max_pending = 4;
-	args.max_watches = 6;
-	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
-	fd = twheel_open_named("small", O_NONBLOCK);
-	other = twheel_open_named("small", O_NONBLOCK);
-	EXPECT_EQ(4, query(fd).max_pending);
-	id = add_keys(fd, TWHEEL_COND_ALL, 0, 4);
-	ASSERT_NE(0, id);
-	EXPECT_EQ(0, add_keys(other, TWHEEL_COND_ALL, 0, 3));
-	EXPECT_EQ(ENOSPC, errno);
-	ASSERT_NE(0, add_keys(other, TWHEEL_COND_ALL, 0, 2));
-	GIVES(TWHEEL_IOC_WATCH, ENOSPC, op_watch(fd, id, &more, 1));
-	for (i = 0; i < 2; i++)
-		ASSERT_NE(0, add_deadline(i ? fd : other, HOUR, 0, 0));
-	EXPECT_EQ(0, add_deadline(fd, HOUR, 0, 0));
-	EXPECT_EQ(ENOSPC, errno);
-	EXPECT_EQ(3, query(fd).rejected_enospc);
-	close(other);
-	EXPECT_NE(0, add_deadline(fd, HOUR, 0, 0));
-	close(fd);
-}
-
 TEST_HARNESS_MAIN

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The limits of the module parameters: the files, operations and named purgatories of a
- * user, the number of named purgatories, and their own limits. After an object has been
- * released, a limit allows a new one.
+ * The limits of the module parameters: the operations of a file, pending ones and twice as many
+ * with unread events; the files, operations and named purgatories of a user; the number of named
+ * purgatories, and their own limits. Refused adds are counted. After an object has been released, a
+ * limit allows a new one.
  *
  * Needs the module parameters max_pending=16 max_shared_pending=32
  * max_purgatories=4 user_max_files=12 user_max_ops=40 user_max_purgatories=2.
@@ -61,25 +62,24 @@ static unsigned int open_all(int fds[MOST])
 	return nr;
 }
 
+/* A duplicate is not counted. */
 TEST_F(quota, limit_on_files_of_a_user)
 {
+	int i, fd = twheel_open(0);
+
+	for (i = 0; i < MOST; i++) {
+		self->fds[i] = dup(fd);
+		ASSERT_LE(0, self->fds[i]);
+	}
+	for (i = 0; i < MOST; i++)
+		close(self->fds[i]);
+	close(fd);
 	ASSERT_EQ(self->files, open_all(self->fds));
 	EXPECT_EQ(EDQUOT, errno);
 	close(self->fds[0]);
 	self->fds[0] = twheel_open(0);
 	EXPECT_LE(0, self->fds[0]);
 	GIVES(open, EDQUOT, errno_of(twheel_open(0)));
-}
-
-TEST_F(quota, duplicate_is_not_counted)
-{
-	int i;
-
-	self->fds[0] = twheel_open(0);
-	for (i = 1; i < MOST; i++) {
-		self->fds[i] = dup(self->fds[0]);
-		ASSERT_LE(0, self->fds[i]);
-	}
 }
 
 TEST_F(quota, files_are_counted_by_user)
@@ -111,6 +111,103 @@ static unsigned int add_all(int fd)
 	while (nr <= MOST && add_deadline(fd, HOUR, 0, nr))
 		nr++;
 	return nr;
+}
+
+/* Add operations that watch key 1 until one is refused. Return: number of added operations. */
+static unsigned int fill(int fd, __u64 ids[MOST])
+{
+	unsigned int nr;
+
+	for (nr = 0; nr < MOST; nr++) {
+		ids[nr] = add_keys(fd, TWHEEL_COND_ANY, 0, 1);
+		if (!ids[nr])
+			break;
+	}
+	return nr;
+}
+
+/* Return: true if an add is refused with @error. */
+static bool refused(int fd, int error)
+{
+	return !add_deadline(fd, HOUR, 0, 0) && errno == error;
+}
+
+/* The calls that do not add work at the limit, and bad input gives EINVAL. */
+TEST_F(quota, limit_on_operations_of_a_file)
+{
+	struct twheel_watch_spec specs[2] = { spec_of(2, 1), spec_of(2, 1) };
+	int fd = self->fds[0] = twheel_open(O_NONBLOCK);
+	__u64 ids[MOST];
+
+	ASSERT_EQ(self->pending, fill(fd, ids));
+	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(self->pending, query(fd).pending);
+	EXPECT_EQ(self->pending, query(fd).added);
+	EXPECT_EQ(self->pending, query(fd).watches);
+	EXPECT_EQ(0, add_specs(fd, TWHEEL_COND_ANY, 0, specs, 2));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(1, query(fd).rejected);
+	EXPECT_TRUE(refused(fd, ENOSPC));
+	EXPECT_EQ(2, query(fd).rejected);
+	EXPECT_EQ(2, query(fd).rejected_enospc);
+	EXPECT_EQ(0, op_watch(fd, ids[0], specs, 1));
+	EXPECT_EQ(1, key_signal(fd, 2, 9));
+	EXPECT_EVENT(fd, ids[0], TWHEEL_REASON_COMPLETED, 9);
+}
+
+TEST_F(quota, add_succeeds_after_each_end)
+{
+	int fd = self->fds[0] = twheel_open(O_NONBLOCK);
+	__u64 ids[MOST];
+
+	ASSERT_EQ(self->pending, fill(fd, ids));
+	ASSERT_EQ(0, op_cancel(fd, ids[0]));
+	EXPECT_NE(0, add_deadline(fd, HOUR, 0, 0));
+	EXPECT_TRUE(refused(fd, ENOSPC));
+	ASSERT_EQ(0, op_complete(fd, ids[1], 1));
+	EXPECT_NE(0, add_deadline(fd, HOUR, 0, 0));
+	EXPECT_TRUE(refused(fd, ENOSPC));
+	ASSERT_EQ(1, op_rearm(fd, ids[2], MSEC, 0));
+	ASSERT_TRUE(wait_for(query(fd).expired == 1));
+	EXPECT_NE(0, add_deadline(fd, HOUR, 0, 0));
+	EXPECT_TRUE(refused(fd, ENOSPC));
+	ASSERT_EQ(self->pending - 3, key_signal(fd, 1, 0));
+	EXPECT_EQ(self->pending - 3, fill(fd, ids));
+}
+
+/* Unread events count, and none is lost at the limit. */
+TEST_F(quota, limit_on_unread_events_of_a_file)
+{
+	int fd = self->fds[0] = twheel_open(O_NONBLOCK);
+	unsigned int i, nr, max = self->pending;
+	struct twheel_query_args q;
+	struct twheel_event event;
+	__u64 ids[MOST];
+
+	ASSERT_EQ(max, fill(fd, ids));
+	ASSERT_EQ(max, key_signal(fd, 1, 0));
+	ASSERT_EQ(max, fill(fd, ids));
+	ASSERT_EQ(0, op_cancel(fd, ids[0]));
+	EXPECT_EQ(-1, read(fd, cliff(), 4096));
+	EXPECT_EQ(EFAULT, errno);
+	GIVES(TWHEEL_IOC_ADD, ENOBUFS, add_deadline(fd, HOUR, 0, 0) ? 0 : errno);
+	q = query(fd);
+	EXPECT_EQ(max + 1, q.unread);
+	EXPECT_EQ(max - 1, q.pending);
+	EXPECT_EQ(3, q.rejected);
+	EXPECT_EQ(2, q.rejected_enospc);
+	EXPECT_EQ(1, q.rejected_enobufs);
+	EXPECT_EQ(0, q.rejected_edquot);
+	ASSERT_EQ(1, read_events(fd, &event, 1));
+	EXPECT_NE(0, add_deadline(fd, HOUR, 0, 0));
+	EXPECT_TRUE(refused(fd, ENOSPC));
+	for (i = 1; i < max; i++)
+		ASSERT_EQ(0, op_cancel(fd, ids[i]));
+	EXPECT_TRUE(refused(fd, ENOBUFS));
+	for (nr = 0; read_events(fd, &event, 1) == 1; nr++)
+		;
+	EXPECT_EQ(2 * max - 1, nr);
+	EXPECT_EQ(max - 1, fill(fd, ids));
 }
 
 TEST_F(quota, limit_on_operations_of_a_user)
@@ -378,6 +475,26 @@ TEST_F(quota, limit_of_a_file_in_a_shared_purgatory)
 	self->fds[2] = twheel_open_named("fair", O_NONBLOCK);
 	EXPECT_EQ(2, add_all(self->fds[2]));
 	GIVES(TWHEEL_IOC_ADD, ENOSPC, errno);
+}
+
+TEST_F(quota, limit_on_watches_of_a_purgatory)
+{
+	struct twheel_create_args args = create_args("watched", 0600);
+	struct twheel_watch_spec more = spec_of(11, 1);
+	__u64 id;
+
+	args.max_watches = 6;
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
+	self->fds[0] = twheel_open_named("watched", O_NONBLOCK);
+	self->fds[1] = twheel_open_named("watched", O_NONBLOCK);
+	id = add_keys(self->fds[0], TWHEEL_COND_ALL, 0, 4);
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, add_keys(self->fds[1], TWHEEL_COND_ALL, 0, 3));
+	EXPECT_EQ(ENOSPC, errno);
+	ASSERT_NE(0, add_keys(self->fds[1], TWHEEL_COND_ALL, 0, 2));
+	GIVES(TWHEEL_IOC_WATCH, ENOSPC, op_watch(self->fds[0], id, &more, 1));
+	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, 0, 0));
+	EXPECT_EQ(2, query(self->fds[0]).rejected_enospc);
 }
 
 TEST_F(quota, limit_on_the_limits_of_a_named_purgatory)
