@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * For the tests of named purgatories: creating and removing them, running code as
- * another user, and removing leftover purgatories when the program exits.
+ * another user, and removing leftover purgatories when the program exits. For those of many
+ * operations: adding operations quickly, pinning threads, and medians.
  */
 #ifndef _TWHEEL_NAMED_H
 #define _TWHEEL_NAMED_H
@@ -9,6 +10,7 @@
 #include <dirent.h>
 #include <grp.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -100,19 +102,6 @@ static inline bool node_exists(const char *name)
 	return !access(path, F_OK);
 }
 
-static inline void close_it(int *fd)
-{
-	close(*fd);
-	*fd = -1;
-}
-
-static inline bool child_exited_well(pid_t child)
-{
-	int status;
-
-	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
-}
-
 /*
  * Charge operations that this thread adds to @user, without giving up the privileges of root: only
  * the file-system user ID of this thread changes, and none of its capabilities.
@@ -169,6 +158,72 @@ static inline void remove_all_named(void)
 static __attribute__((destructor)) void leave_none_behind(void)
 {
 	remove_all_named();
+}
+
+/* Run this thread on one CPU only, so that its operations are on one shard. */
+static inline bool pin_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Add @nr identical operations in batches. Return: true if all were added. */
+static inline bool add_many(int fd, const struct twheel_add_args *args, unsigned int nr)
+{
+	static struct {
+		struct twheel_command head;
+		struct twheel_add_args add;
+	} commands[TWHEEL_MAX_BATCH];
+	struct twheel_batch_args batch = {
+		.commands = address(commands),
+		.size = sizeof(commands),
+	};
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_MAX_BATCH; i++) {
+		commands[i].head.cmd = TWHEEL_IOC_ADD;
+		commands[i].add = *args;
+	}
+	while (nr) {
+		batch.nr = nr < TWHEEL_MAX_BATCH ? nr : TWHEEL_MAX_BATCH;
+		if (call(fd, TWHEEL_IOC_BATCH, &batch) || batch.failed)
+			return false;
+		nr -= batch.done;
+	}
+	return true;
+}
+
+/* Read all events. Return: number of events; @last is set to the latest end time. */
+static inline unsigned int read_all_events(int fd, __u64 *last)
+{
+	static struct twheel_event events[1024];
+	unsigned int nr = 0;
+	long i, got;
+
+	*last = 0;
+	while ((got = read_events(fd, events, ARRAY_SIZE(events))) > 0) {
+		for (i = 0; i < got; i++)
+			if (events[i].time > *last)
+				*last = events[i].time;
+		nr += got;
+	}
+	return nr;
+}
+
+static inline int compare_u64(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static inline __u64 median(__u64 *values, unsigned int nr)
+{
+	qsort(values, nr, sizeof(*values), compare_u64);
+	return values[nr / 2];
 }
 
 #endif /* _TWHEEL_NAMED_H */

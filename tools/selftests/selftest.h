@@ -50,6 +50,20 @@ static inline __u64 now_ns(void)
 	return time_by(CLOCK_MONOTONIC);
 }
 
+/* Set CLOCK_REALTIME. */
+static inline bool set_wall_clock(__u64 ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	return !clock_settime(CLOCK_REALTIME, &ts);
+}
+
+/* Move it by @ns. */
+static inline bool turn_wall_clock(__s64 ns)
+{
+	return set_wall_clock(time_by(CLOCK_REALTIME) + ns);
+}
+
 /* Return: true if LONG is set, which enables the largest tests. */
 static inline bool takes_long(void)
 {
@@ -469,6 +483,19 @@ static inline short poll_now(int fd)
 	return poll(&pfd, 1, 0) < 0 ? -1 : pfd.revents;
 }
 
+static inline void close_it(int *fd)
+{
+	close(*fd);
+	*fd = -1;
+}
+
+static inline bool child_exited_well(pid_t child)
+{
+	int status;
+
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
 #define EXPECT_NO_EVENT(fd)	EXPECT_FALSE(readable(fd, 0))
 
 /*
@@ -507,6 +534,46 @@ static inline bool blocked_in(pid_t tid, long nr)
 		seen = -1;
 	fclose(file);
 	return seen == nr;
+}
+
+/* A thread that blocks in read() or poll() on a device, for tests that end the wait. */
+struct waiter {
+	int fd;
+	pid_t tid;
+	long result;
+	int error;
+	short revents;
+	struct twheel_event *to;	/* NULL for @event */
+	struct twheel_event event;
+};
+
+static inline void *wait_in_read(void *arg)
+{
+	struct waiter *w = arg;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	w->result = read_events(w->fd, w->to ?: &w->event, 1);
+	w->error = errno;
+	return NULL;
+}
+
+static inline void *wait_in_poll(void *arg)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct waiter *w = arg;
+
+	pfd.fd = w->fd;
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	w->result = poll(&pfd, 1, BUDGET_MS);
+	w->revents = pfd.revents;
+	return NULL;
+}
+
+/* Wait until the thread sleeps in system call @nr. */
+static inline bool waits_in(struct waiter *w, long nr)
+{
+	return wait_for(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE)) &&
+	       wait_for(blocked_in(w->tid, nr));
 }
 
 /* The number that is all of a file of sysfs, or -1. */
@@ -548,5 +615,23 @@ static inline unsigned long module_parameter(const char *name)
 	value = file_number(path);
 	return value < 0 ? 0 : value;
 }
+
+/* A fixture with a file, opened by @how. */
+#define FIXTURE_OF_A_FILE(name, how)					\
+FIXTURE(name) {								\
+	int fd;								\
+};									\
+									\
+FIXTURE_SETUP(name)							\
+{									\
+	self->fd = (how);						\
+	ASSERT_LE(0, self->fd);						\
+}									\
+									\
+FIXTURE_TEARDOWN(name)							\
+{									\
+	close(self->fd);						\
+}									\
+struct _twheel_end_of_##name
 
 #endif /* _TWHEEL_SELFTEST_H */

@@ -5,7 +5,6 @@
  * reports the end of the file after its last event.
  */
 #include "named.h"
-#include "waiter.h"
 
 #define NAME	"many"
 

@@ -7,7 +7,6 @@
  */
 #include <sched.h>
 #include "named.h"
-#include "wall.h"
 
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME	0x80

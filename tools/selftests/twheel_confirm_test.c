@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include "named.h"
-#include "waiter.h"
 
 #define NAME	"confirm"
 

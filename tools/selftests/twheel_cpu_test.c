@@ -3,7 +3,7 @@
  * Operations that are added on one CPU and moved on another one expire on time. In virtual time the
  * other CPU delays few of them, and none by a tick.
  */
-#include "many.h"
+#include "named.h"
 
 #define ROUNDS	100
 

@@ -6,7 +6,6 @@
  */
 #include <signal.h>
 #include "named.h"
-#include "waiter.h"
 
 #define NAME	"detached"
 

@@ -167,4 +167,35 @@ TEST_F(epoll, control_node_is_ready)
 	close(fd);
 }
 
+TEST_F(epoll, epoll_is_level_triggered)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN };
+	int i, epfd = epoll_create1(EPOLL_CLOEXEC);
+	struct twheel_event event;
+
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 0));
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
+		EXPECT_EQ(EPOLLIN, (int)ready.events);
+	}
+	ASSERT_EQ(1, read_events(self->fd, &event, 1));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	close(epfd);
+}
+
+TEST_F(epoll, close_while_epoll_watches)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	ASSERT_NE(0, add_deadline(self->fd, 20 * MSEC, 0, 0));
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 100));
+	close(epfd);
+}
+
 TEST_HARNESS_MAIN

@@ -4,8 +4,9 @@
  * Documentation/calls.toml.  twheel_abi_test covers sizes and pointers, and GIVES() in other
  * programs the errors that need a scenario.
  */
-#include "private.h"
 #include "refused.h"
+
+FIXTURE_OF_A_FILE(private, twheel_open(O_NONBLOCK));
 
 /* The operations in the list. */
 #define PLAIN		(self->plain)

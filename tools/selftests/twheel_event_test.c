@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Reading events: read() and readv() with buffers of every kind, waiting with blocking
- * reads, poll and epoll.  twheel_clock_test covers the times of expiry.
+ * reads and poll, also while the file is closed.  twheel_clock_test covers the times of expiry.
  */
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/time.h>
 #include <sys/uio.h>
-#include "private.h"
-#include "waiter.h"
+#include "selftest.h"
+
+FIXTURE_OF_A_FILE(private, twheel_open(O_NONBLOCK));
 
 #define EVENT_SIZE	sizeof(struct twheel_event)
 
@@ -308,24 +308,6 @@ TEST_F(private, readv_faults_in_a_later_piece)
 	EXPECT_EQ(3, event.value);
 }
 
-/* The file has no position: a positioned read must not consume and lose an event. */
-TEST_F(private, pread_is_refused_or_reads)
-{
-	struct twheel_event event;
-	ssize_t got;
-
-	ASSERT_TRUE(end_some(self->fd, 1, 1));
-	EXPECT_EQ(-1, lseek(self->fd, 10, SEEK_SET));
-	EXPECT_EQ(ESPIPE, errno);
-	got = pread(self->fd, &event, sizeof(event), 64);
-	if (got < 0) {
-		EXPECT_EQ(ESPIPE, errno);
-		ASSERT_EQ(1, read_events(self->fd, &event, 1));
-	}
-	EXPECT_EQ(1, event.value);
-	EXPECT_NO_EVENT(self->fd);
-}
-
 /* With RWF_NOWAIT, a read of a blocking file fails with EAGAIN or EOPNOTSUPP. */
 TEST_F(private, nowait_does_not_block)
 {
@@ -344,6 +326,46 @@ TEST_F(private, nowait_does_not_block)
 	if (got < 0)
 		EXPECT_EQ(EOPNOTSUPP, errno);
 	EXPECT_EQ(got < 0, query(self->fd).unread);
+}
+
+TEST_F(private, close_while_another_thread_reads)
+{
+	struct waiter w = { .fd = self->fd };
+	pthread_t thread;
+
+	set_blocking(self->fd, true);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_read, &w));
+	ASSERT_TRUE(waits_in(&w, SYS_read));
+	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 8));
+	close(self->fd);
+	self->fd = -1;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(1, w.result);
+	EXPECT_EQ(8, w.event.cookie);
+}
+
+TEST_F(private, killed_while_others_read)
+{
+	struct twheel_event event;
+	pid_t child[3];
+	int i;
+
+	set_blocking(self->fd, true);
+	for (i = 0; i < 3; i++) {
+		child[i] = fork();
+		if (!child[i])
+			_exit(read_events(self->fd, &event, 1) != 1);
+		ASSERT_TRUE(wait_for(blocked_in(child[i], SYS_read)));
+	}
+	kill(child[1], SIGKILL);
+	ASSERT_EQ(child[1], waitpid(child[1], NULL, 0));
+	for (i = 0; i < 3; i++)
+		ASSERT_NE(0, add_deadline(self->fd, 5 * MSEC, 0, 0));
+	EXPECT_TRUE(child_exited_well(child[0]));
+	EXPECT_TRUE(child_exited_well(child[2]));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
+	EXPECT_EQ(0, query(self->fd).unread);
 }
 
 TEST_F(private, splice_write_and_mmap_are_refused)
@@ -380,24 +402,6 @@ TEST_F(private, poll_reports_only_pollin)
 	EXPECT_EQ(1, poll(&pfd, 1, 0));
 	ASSERT_EQ(1, read_events(self->fd, events, 2));
 	EXPECT_EQ(0, poll(&pfd, 1, 0));
-}
-
-TEST_F(private, epoll_is_level_triggered)
-{
-	struct epoll_event ready, in = { .events = EPOLLIN };
-	int i, epfd = epoll_create1(EPOLL_CLOEXEC);
-	struct twheel_event event;
-
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
-	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 0));
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
-		EXPECT_EQ(EPOLLIN, (int)ready.events);
-	}
-	ASSERT_EQ(1, read_events(self->fd, &event, 1));
-	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	close(epfd);
 }
 
 TEST_HARNESS_MAIN

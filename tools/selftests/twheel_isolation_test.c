@@ -13,8 +13,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include "cell.h"
-#include "many.h"
-#include "wall.h"
+#include "named.h"
 
 #define ROUNDS		5
 

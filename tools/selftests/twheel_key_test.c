@@ -3,7 +3,9 @@
  * Keys: the conditions, the number of signals that a key needs, amounts, watching more keys and
  * fewer, what the event of the end tells about them, and the limit of a signal.
  */
-#include "private.h"
+#include "selftest.h"
+
+FIXTURE_OF_A_FILE(private, twheel_open(O_NONBLOCK));
 
 /*
  * A condition with its quorum or threshold, the keys of an operation, and steps. A letter stands

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/time.h>
 #include <sys/uio.h>
-#include "many.h"
+#include "named.h"
 
 #define NAME		"killed"
 

@@ -5,7 +5,6 @@
  */
 #include <signal.h>
 #include "named.h"
-#include "waiter.h"
 
 #define NAME	"ending"
 #define OWNER	1235	/* of a purgatory */

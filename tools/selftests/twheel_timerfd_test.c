@@ -13,9 +13,7 @@
 #include <sys/timerfd.h>
 #include <sys/timex.h>
 #include "cell.h"
-#include "many.h"
-#include "waiter.h"
-#include "wall.h"
+#include "named.h"
 
 /* The kernel takes up to this many timers in an interrupt. */
 #define CHUNK		32

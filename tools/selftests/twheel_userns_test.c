@@ -7,7 +7,6 @@
  */
 #include <sched.h>
 #include <sys/wait.h>
-#include "many.h"
 #include "named.h"
 
 /* The ids of a namespace: 0 is its owner, the others are subordinate ids. */
