@@ -64,6 +64,9 @@ TEST_F(all, complete_all_of_a_file)
 	EXPECT_NO_EVENT(self->other);
 	EXPECT_EQ(4, query(self->fd).pending);
 	EXPECT_EQ(0, complete_all(self->fd, 7, 0, 0));
+	ASSERT_TRUE(add_some(self->fd, 3));
+	EXPECT_EQ(3, complete_all(self->fd, 0, -ENODEV, 0));
+	EXPECT_EQ(3, read_alike(self->fd, TWHEEL_REASON_COMPLETED, 0, -ENODEV));
 }
 
 TEST_F(all, complete_all_of_all_files)
@@ -75,13 +78,6 @@ TEST_F(all, complete_all_of_all_files)
 	EXPECT_EQ(0, query(self->fd).pending);
 	EXPECT_EQ(0, query(self->fd).watches);
 	EXPECT_EQ(14, query(self->fd).completed);
-}
-
-TEST_F(all, complete_all_with_an_error)
-{
-	ASSERT_TRUE(add_some(self->fd, 3));
-	EXPECT_EQ(3, complete_all(self->fd, 0, -ENODEV, 0));
-	EXPECT_EQ(3, read_alike(self->fd, TWHEEL_REASON_COMPLETED, 0, -ENODEV));
 }
 
 TEST_F(all, complete_all_ends_a_periodic_operation)
@@ -111,16 +107,22 @@ TEST_F(all, cancel_key_cancels_all_watchers)
 	EXPECT_EVENT(self->fd, stays, TWHEEL_REASON_COMPLETED, 5);
 }
 
+/* An unread event is kept. */
 TEST_F(all, drain_cancels_the_operations_of_the_file)
 {
+	__u64 ended = add_deadline(self->fd, HOUR, 0, 0);
 	struct twheel_event event;
 
+	ASSERT_EQ(0, op_complete(self->fd, ended, 9));
 	ASSERT_TRUE(add_some(self->fd, 10) && add_some(self->other, 4));
 	EXPECT_EQ(10, drain(self->fd));
 	EXPECT_EQ(4, query(self->fd).pending);
 	EXPECT_EQ(POLLIN, poll_now(self->fd) & POLLIN);
+	EXPECT_EVENT(self->fd, ended, TWHEEL_REASON_COMPLETED, 9);
 	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_REASON_CANCELLED, 0, 0));
 	EXPECT_EQ(0, read_events(self->fd, &event, 1));
+	EXPECT_EQ(-1, read(self->fd, &event, sizeof(event) - 1));
+	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
 	EXPECT_EQ(0, drain(self->fd));
 	EXPECT_NO_EVENT(self->other);
@@ -138,25 +140,6 @@ TEST_F(all, drained_file_refuses_adds)
 	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
 	EXPECT_EVENT(self->other, theirs, TWHEEL_REASON_COMPLETED, 4);
 	EXPECT_EQ(0, op_add(self->other, &args));
-}
-
-TEST_F(all, drain_keeps_unread_events)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-
-	ASSERT_EQ(1, key_signal(self->fd, 1, 9));
-	ASSERT_EQ(0, drain(self->fd));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 9);
-	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
-}
-
-TEST_F(all, small_buffer_is_refused_at_end_of_file)
-{
-	char small[sizeof(struct twheel_event) - 1];
-
-	ASSERT_EQ(0, drain(self->fd));
-	EXPECT_EQ(-1, read(self->fd, small, sizeof(small)));
-	EXPECT_EQ(EINVAL, errno);
 }
 
 TEST_F(all, drain_wakes_every_reader)

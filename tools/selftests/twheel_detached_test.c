@@ -92,56 +92,35 @@ static bool oldest_since(int fd, __u64 from, __u64 to)
 	return age >= before - to && age <= now_ns() - from;
 }
 
+/* The age does not depend on the clock, and is that of the oldest event of all queues. */
 TEST_F(detached, query_shows_the_oldest_unread_event)
-{
-	struct twheel_add_args args = { .flags = TWHEEL_ADD_DETACHED, .deadline = HOUR };
-	static const __u32 queues[] = { 7, 5 };
-	__u64 ids[2], from[2], to[2];
-	struct twheel_event event;
-	unsigned int i;
-	int fd;
-
-	for (i = 0; i < 2; i++) {
-		args.queue = queues[i];
-		ASSERT_EQ(0, op_add(self->fd, &args));
-		ids[i] = args.id;
-	}
-	EXPECT_EQ(0, query(self->fd).oldest_unread_ns);
-	for (i = 2; i--;) {
-		from[i] = now_ns();
-		ASSERT_EQ(0, op_cancel(self->fd, ids[i]));
-		to[i] = now_ns();
-		usleep(5000);
-	}
-	for (i = 2; i--; close(fd)) {
-		EXPECT_TRUE(oldest_since(self->fd, from[i], to[i]));
-		fd = open_queue(self->fd, queues[i], O_NONBLOCK);
-		EXPECT_EQ(1, read_events(fd, &event, 1));
-	}
-	EXPECT_EQ(0, query(self->fd).oldest_unread_ns);
-}
-
-TEST_F(detached, age_of_an_event_on_each_clock)
 {
 	static const __u32 clocks[] = {
 		CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_REALTIME,
 	};
 	struct twheel_add_args args = { .deadline = TWHEEL_NEVER };
+	__u64 from[4], to[4];
 	struct twheel_event event;
 	unsigned int i;
-	__u64 from, to;
+	int fd;
 
+	EXPECT_EQ(0, query(self->fd).oldest_unread_ns);
 	for (i = 0; i < 4; i++) {
 		args.clock = clocks[i];
 		args.flags = TWHEEL_ADD_DETACHED | (i == 3 ? TWHEEL_ADD_ABSTIME : 0);
+		args.queue = 9 - i;
 		ASSERT_EQ(0, op_add(self->fd, &args));
-		from = now_ns();
+		from[i] = now_ns();
 		ASSERT_EQ(0, op_cancel(self->fd, args.id));
-		to = now_ns();
+		to[i] = now_ns();
 		usleep(5000);
-		EXPECT_TRUE(oldest_since(self->fd, from, to));
-		EXPECT_EQ(1, read_events(self->events, &event, 1));
 	}
+	for (i = 0; i < 4; i++, close(fd)) {
+		EXPECT_TRUE(oldest_since(self->fd, from[i], to[i]));
+		fd = open_queue(self->fd, 9 - i, O_NONBLOCK);
+		EXPECT_EQ(1, read_events(fd, &event, 1));
+	}
+	EXPECT_EQ(0, query(self->fd).oldest_unread_ns);
 }
 
 /* Listings count the periods that have passed, and do not make the event younger. */
@@ -165,98 +144,38 @@ TEST_F(detached, age_of_periods_is_that_of_the_first)
 	EXPECT_TRUE(oldest_since(self->fd, from, to));
 }
 
-/* Two users have a queue each: one has confirmed nothing, and the other reads nothing. */
+/* One queue has an event that is not confirmed, the other one an unread event of another user. */
 TEST_F(detached, each_queue_has_its_counts)
 {
-	struct twheel_add_args add = {
-		.flags = TWHEEL_ADD_DETACHED, .queue = 5, .deadline = HOUR,
-	};
-	int reader = open_queue(self->fd, 5, TWHEEL_EVENTS_CONFIRM), other;
+	int reader = open_queue(self->fd, 5, TWHEEL_EVENTS_CONFIRM);
 	struct twheel_queue_args counts;
 	struct twheel_event event;
 	__u64 from = now_ns();
 
-	ASSERT_EQ(0, op_add(self->fd, &add));
+	ASSERT_NE(0, add_to_queue(self->fd, 5));
+	ASSERT_TRUE(next_event(reader, &event));
 	ASSERT_TRUE(act_for(STRANGER));
-	other = twheel_open_named(NAME, 0);
-	add.queue = 900;
-	ASSERT_EQ(0, op_add(other, &add));
-	ASSERT_EQ(0, op_cancel(other, add.id));
-	add.queue = 5;
-	ASSERT_EQ(0, op_add(other, &add));
-	ASSERT_EQ(0, op_cancel(other, add.id));
-	ASSERT_EQ(1, read_events(reader, &event, 1));
+	ASSERT_NE(0, add_to_queue(self->fd, 900));
+	ASSERT_TRUE(act_for(0));
+	ASSERT_TRUE(wait_for(queue_state(self->fd, 900).unread));
 	usleep(5000);
-	counts = queue_state(other, 1);
+	counts = queue_state(self->fd, 1);
 	EXPECT_EQ(5, counts.queue);
-	EXPECT_EQ(2, counts.ops);
-	EXPECT_EQ(1, counts.pending);
+	EXPECT_EQ(1, counts.ops);
+	EXPECT_EQ(0, counts.pending);
 	EXPECT_EQ(0, counts.unread);
 	EXPECT_EQ(1, counts.unconfirmed);
 	EXPECT_EQ(0, counts.oldest_unread_ns);
 	EXPECT_LE(5 * MSEC, counts.oldest_unconfirmed_ns);
-	counts = queue_state(other, 6);
+	counts = queue_state(self->fd, 6);
 	EXPECT_EQ(900, counts.queue);
-	EXPECT_EQ(1, counts.ops);
-	EXPECT_EQ(0, counts.pending);
 	EXPECT_EQ(1, counts.unread);
 	EXPECT_EQ(0, counts.unconfirmed);
 	EXPECT_LE(5 * MSEC, counts.oldest_unread_ns);
 	EXPECT_GE(now_ns() - from, counts.oldest_unread_ns);
 	EXPECT_EQ(0, counts.oldest_unconfirmed_ns);
-	EXPECT_EQ(0, queue_state(other, 901).queue);
-	EXPECT_TRUE(act_for(0));
-	close(other);
+	EXPECT_EQ(0, queue_state(self->fd, 901).queue);
 	close(reader);
-}
-
-/* Create queue 7 and remove it again, by a descriptor and by an event. */
-static void *come_and_go(void *data)
-{
-	const int fd = *(int *)data;
-	struct twheel_event event;
-	int i, queue;
-
-	for (i = 0; i < rounds(1000); i++) {
-		if (i % 2)
-			add_to_queue(fd, 7);
-		queue = open_queue(fd, 7, 0);
-		if (i % 2)
-			read_events(queue, &event, 1);
-		close(queue);
-	}
-	close(fd);
-	return NULL;
-}
-
-TEST_F(detached, queue_goes_away_during_a_listing)
-{
-	int last = open_queue(self->fd, 9, 0), fd = twheel_open_named(NAME, 0);
-	struct twheel_queue_args found;
-	pthread_t thread;
-
-	ASSERT_EQ(0, pthread_create(&thread, NULL, come_and_go, &fd));
-	while (query(self->fd).files > 3) {
-		found = queue_state(self->fd, 1);
-		if (found.queue == 7)
-			found = queue_state(self->fd, 8);
-		ASSERT_EQ(9, found.queue);
-		ASSERT_EQ(0, queue_state(self->fd, 10).queue);
-	}
-	pthread_join(thread, NULL);
-	close(last);
-}
-
-TEST_F(detached, pending_operation_names_its_queue)
-{
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_DETACHED, .queue = 7, .deadline = HOUR,
-	};
-	struct twheel_pending pending;
-
-	ASSERT_EQ(0, op_add(self->fd, &args));
-	ASSERT_EQ(0, op_info(self->fd, args.id, &pending));
-	EXPECT_EQ(7, pending.queue);
 }
 
 /* The operations of a queue outlive its descriptors, and a removal ends all queues. */
@@ -274,7 +193,14 @@ TEST_F(detached, removal_ends_each_queue)
 	close_it(&self->fd);
 	close_it(&self->events);
 	EXPECT_EQ(EBUSY, remove_named(NAME));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	self->events = open_queue(self->fd, 3, O_NONBLOCK);
 	ASSERT_EQ(1, remove_by_force(NAME));
+	EXPECT_EVENT(self->events, add.id, TWHEEL_REASON_CANCELLED, 0);
+	EXPECT_EQ(0, read_events(self->events, &event, 1));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->events));
+	EXPECT_EQ(-1, open_events(self->fd, 0));
+	EXPECT_EQ(ESHUTDOWN, errno);
 	EXPECT_EQ(0, read(fds[0], &event, sizeof(event)));
 	EXPECT_EQ(1, read_events(fds[1], &event, 1));
 	EXPECT_EQ(0, read(fds[1], &event, sizeof(event)));
@@ -325,39 +251,41 @@ TEST_F(detached, descriptor_counts_as_an_open_file)
 	EXPECT_EQ(0, remove_named(NAME));
 }
 
-TEST_F(detached, operation_is_counted_for_its_file)
-{
-	__u64 id = add_detached(self->fd, 1, HOUR, 0);
-	struct twheel_pending pending;
-	struct twheel_query_args q;
-
-	ASSERT_NE(0, id);
-	q = query(self->fd);
-	EXPECT_EQ(1, q.own);
-	EXPECT_EQ(1, q.detached);
-	EXPECT_EQ(1, q.pending);
-	ASSERT_EQ(0, op_info(self->fd, id, &pending));
-	EXPECT_EQ(TWHEEL_PENDING_DETACHED | TWHEEL_PENDING_OWN, (int)pending.flags);
-	EXPECT_EQ(0, complete_all(self->fd, 0, 0, 0));
-	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	EXPECT_NO_EVENT(self->fd);
-	q = query(self->fd);
-	EXPECT_EQ(0, q.unread);
-	EXPECT_EQ(0, q.detached);
-	EXPECT_EQ(1, q.detached_unread);
-}
-
 /* Every file shows the cookie of a detached operation, only the adding file shows OWN. */
 TEST_F(detached, other_files_see_its_cookie)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
-	__u64 id = add_detached(self->fd, 1, HOUR, POISON);
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_DETACHED, .queue = 7, .deadline = HOUR, .cookie = POISON,
+	};
 	struct twheel_pending pending;
 
-	ASSERT_EQ(0, op_info(other, id, &pending));
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_EQ(0, op_info(self->fd, args.id, &pending));
+	EXPECT_EQ(TWHEEL_PENDING_DETACHED | TWHEEL_PENDING_OWN, (int)pending.flags);
+	EXPECT_EQ(7, pending.queue);
+	ASSERT_EQ(0, op_info(other, args.id, &pending));
 	EXPECT_EQ(TWHEEL_PENDING_DETACHED, (int)pending.flags);
 	EXPECT_EQ(POISON, pending.cookie);
 	close(other);
+}
+
+/* Calls on all operations of a file do not end its detached ones. */
+TEST_F(detached, drain_ends_only_own_operations)
+{
+	__u64 id = add_detached(self->fd, 1, HOUR, 0);
+	__u64 own = add_deadline(self->fd, HOUR, 0, 0);
+
+	EXPECT_EQ(1, complete_all(self->fd, 5, 0, 0));
+	EXPECT_EVENT(self->fd, own, TWHEEL_REASON_COMPLETED, 5);
+	own = add_deadline(self->fd, HOUR, 0, 0);
+	EXPECT_EQ(1, drain(self->fd));
+	EXPECT_EVENT(self->fd, own, TWHEEL_REASON_CANCELLED, 0);
+	EXPECT_NO_EVENT(self->events);
+	EXPECT_EQ(0, add_detached(self->fd, 1, HOUR, 0));
+	EXPECT_EQ(ESHUTDOWN, errno);
+	EXPECT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
 }
 
 /* A file keeps its queue: its own events do not go to the detached queue. */
@@ -402,28 +330,6 @@ TEST_F(detached, operation_expires_without_any_open_file)
 	EXPECT_EVENT(self->events, id, TWHEEL_REASON_EXPIRED, 0);
 }
 
-TEST_F(detached, operation_outlives_a_killed_process)
-{
-	struct twheel_event event;
-	pid_t child = fork();
-	int fd;
-
-	if (!child) {
-		fd = twheel_open_named(NAME, 0);
-		add_deadline(fd, HOUR, 0, 0);
-		add_detached(fd, 1, HOUR, 5);
-		pause();
-	}
-	ASSERT_TRUE(wait_for(query(self->fd).detached == 1));
-	kill(child, SIGKILL);
-	ASSERT_EQ(child, waitpid(child, NULL, 0));
-	ASSERT_TRUE(wait_for(query(self->fd).files == 2));
-	EXPECT_EQ(1, query(self->fd).pending);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	ASSERT_TRUE(next_event(self->events, &event));
-	EXPECT_EQ(5, event.cookie);
-}
-
 TEST_F(detached, event_wakes_all_descriptors_and_is_read_once)
 {
 	int other = open_events(self->fd, O_NONBLOCK);
@@ -442,33 +348,6 @@ TEST_F(detached, event_wakes_all_descriptors_and_is_read_once)
 	close(other);
 }
 
-TEST_F(detached, unread_event_is_kept_without_a_descriptor)
-{
-	__u64 id = add_detached(self->fd, 1, HOUR, 0);
-
-	EXPECT_EQ(0, op_cancel(self->fd, id));
-	close_it(&self->events);
-	EXPECT_EQ(1, query(self->fd).detached_unread);
-	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
-	self->events = open_events(self->fd, 0);
-	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
-}
-
-TEST_F(detached, drain_ends_only_own_operations)
-{
-	__u64 id = add_detached(self->fd, 1, HOUR, 0);
-	__u64 own = add_deadline(self->fd, HOUR, 0, 0);
-
-	EXPECT_EQ(1, drain(self->fd));
-	EXPECT_EVENT(self->fd, own, TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_NO_EVENT(self->events);
-	EXPECT_EQ(0, add_detached(self->fd, 1, HOUR, 0));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	EXPECT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
-}
-
 TEST_F(detached, purgatory_is_busy_while_operation_is_pending_or_unread)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
@@ -481,24 +360,13 @@ TEST_F(detached, purgatory_is_busy_while_operation_is_pending_or_unread)
 	close_it(&self->fd);
 	EXPECT_EQ(EBUSY, remove_named(NAME));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	EXPECT_EQ(1, query(self->fd).detached_unread);
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
 	self->events = open_events(self->fd, 0);
 	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
 	close_it(&self->events);
 	close_it(&self->fd);
 	EXPECT_EQ(0, remove_named(NAME));
-}
-
-TEST_F(detached, descriptor_after_forced_removal)
-{
-	__u64 id = add_detached(self->fd, 1, HOUR, 0);
-	struct twheel_event event;
-
-	EXPECT_EQ(1, remove_by_force(NAME));
-	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_EQ(0, read_events(self->events, &event, 1));
-	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->events));
-	EXPECT_EQ(-1, open_events(self->fd, 0));
-	EXPECT_EQ(ESHUTDOWN, errno);
 }
 
 /* Number of voluntary context switches of a thread of this process. */
