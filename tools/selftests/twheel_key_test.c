@@ -229,44 +229,6 @@ TEST_F(private, all_64_keys_are_told)
 	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, odd, TWHEEL_MAX_KEYS / 2 + 1);
 }
 
-/* Unreclaimable slab memory in kB. */
-static long kernel_memory(void)
-{
-	FILE *file = fopen("/proc/meminfo", "r");
-	long kb = -1;
-	char line[128];
-
-	if (!file)
-		return -1;
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "SUnreclaim: %ld", &kb) == 1)
-			break;
-	fclose(file);
-	return kb;
-}
-
-TEST_F(private, watch_again_takes_no_memory)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
-	struct twheel_watch_spec again[TWHEEL_MAX_KEYS];
-	long before, i;
-	__u64 end;
-
-	ASSERT_NE(0, id);
-	for (i = 0; i < TWHEEL_MAX_KEYS; i++)
-		again[i] = spec_of(i + 1, 1);
-	before = kernel_memory();
-	ASSERT_LT(0, before);
-	/*
-	 * If each call leaked its array of watches, this would take 80 MB. A kernel with
-	 * KASAN needs minutes for it, and delays each kfree() anyway.
-	 */
-	end = now_ns() + 5 * SEC;
-	for (i = 0; i < 20000 && now_ns() < end; i++)
-		ASSERT_EQ(0, op_watch(self->fd, id, again, TWHEEL_MAX_KEYS));
-	EXPECT_GT(before + 40000, kernel_memory());
-}
-
 TEST_F(private, watch_up_to_the_maximum_of_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS - 1);
