@@ -226,4 +226,36 @@ static inline __u64 median(__u64 *values, unsigned int nr)
 	return values[nr / 2];
 }
 
+/* What a fixture of a purgatory has beside @fd: another file, and the events of queue 0. */
+#define WITH_OTHER	1
+#define WITH_EVENTS	2
+
+/* A fixture with a new purgatory @node, and non-blocking descriptors of it. */
+#define FIXTURE_OF_A_PURGATORY(name, node, with)			\
+FIXTURE(name) {								\
+	long users;	/* module reference count before this test */	\
+	int fd, other, events;						\
+};									\
+									\
+FIXTURE_SETUP(name)							\
+{									\
+	remove_all_named();						\
+	self->users = module_users();					\
+	ASSERT_EQ(0, create_named(node, 0600));				\
+	self->fd = twheel_open_named(node, O_NONBLOCK);			\
+	ASSERT_LE(0, self->fd);						\
+	self->other = (with) & WITH_OTHER ? twheel_open_named(node, O_NONBLOCK) : -1; \
+	self->events = (with) & WITH_EVENTS ? open_events(self->fd, O_NONBLOCK) : -1; \
+}									\
+									\
+FIXTURE_TEARDOWN(name)							\
+{									\
+	remove_all_named();						\
+	close(self->fd);						\
+	close(self->other);						\
+	close(self->events);						\
+	EXPECT_TRUE(wait_for(module_users() == self->users));		\
+}									\
+struct _twheel_end_of_##name
+
 #endif /* _TWHEEL_NAMED_H */

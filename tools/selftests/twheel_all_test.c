@@ -8,27 +8,7 @@
 
 #define NAME	"many"
 
-FIXTURE(all) {
-	int fd;
-	int other;
-};
-
-FIXTURE_SETUP(all)
-{
-	remove_all_named();
-	ASSERT_EQ(0, create_named(NAME, 0600));
-	self->fd = twheel_open_named(NAME, O_NONBLOCK);
-	self->other = twheel_open_named(NAME, O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	ASSERT_LE(0, self->other);
-}
-
-FIXTURE_TEARDOWN(all)
-{
-	remove_all_named();
-	close(self->fd);
-	close(self->other);
-}
+FIXTURE_OF_A_PURGATORY(all, NAME, WITH_OTHER);
 
 /* Add @nr operations, some with keys and some with a deadline. */
 static bool add_some(int fd, int nr)

@@ -9,30 +9,7 @@
 
 #define NAME	"detached"
 
-FIXTURE(detached) {
-	long users;	/* module reference count before this test */
-	int fd;
-	int events;	/* non-blocking */
-};
-
-FIXTURE_SETUP(detached)
-{
-	remove_all_named();
-	self->users = module_users();
-	ASSERT_EQ(0, create_named(NAME, 0666));
-	self->fd = twheel_open_named(NAME, O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	self->events = open_events(self->fd, O_NONBLOCK);
-	ASSERT_LE(0, self->events);
-}
-
-FIXTURE_TEARDOWN(detached)
-{
-	remove_all_named();
-	close(self->fd);
-	close(self->events);
-	EXPECT_TRUE(wait_for(module_users() == self->users));
-}
+FIXTURE_OF_A_PURGATORY(detached, NAME, WITH_EVENTS);
 
 static __u64 add_detached(int fd, __u64 name, __u64 deadline, __u64 cookie)
 {

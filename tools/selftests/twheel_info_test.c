@@ -8,23 +8,7 @@
 
 #define NAME	"looked-at"
 
-FIXTURE(info) {
-	int fd;
-};
-
-FIXTURE_SETUP(info)
-{
-	remove_all_named();
-	ASSERT_EQ(0, create_named(NAME, 0600));
-	self->fd = twheel_open_named(NAME, O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(info)
-{
-	remove_all_named();
-	close(self->fd);
-}
+FIXTURE_OF_A_PURGATORY(info, NAME, 0);
 
 /* Unread events count, and those of other files. */
 TEST_F(info, query_has_the_use_of_the_user)

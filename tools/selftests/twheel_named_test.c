@@ -9,25 +9,7 @@
 
 #define NAME	"shared"
 
-FIXTURE(named) {
-	int fd;
-	struct twheel_create_args args;
-};
-
-FIXTURE_SETUP(named)
-{
-	remove_all_named();
-	self->args = create_args(NAME, 0600);
-	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &self->args));
-	self->fd = twheel_open_named(NAME, O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(named)
-{
-	remove_all_named();
-	close(self->fd);
-}
+FIXTURE_OF_A_PURGATORY(named, NAME, 0);
 
 static struct stat node_of(const char *name)
 {
@@ -50,7 +32,6 @@ TEST_F(named, node_has_the_given_mode_and_owner)
 	EXPECT_EQ(S_IFCHR | 0600, (int)st.st_mode);
 	EXPECT_EQ(0, st.st_uid);
 	EXPECT_EQ(0, st.st_gid);
-	EXPECT_EQ(makedev(self->args.major, self->args.minor), st.st_rdev);
 	for (i = 0; i < ARRAY_SIZE(modes); i++) {
 		args = create_args("owned", modes[i]);
 		args.uid = STRANGER + 1;
@@ -58,6 +39,7 @@ TEST_F(named, node_has_the_given_mode_and_owner)
 		ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 		st = node_of("owned");
 		EXPECT_EQ(S_IFCHR | modes[i], st.st_mode);
+		EXPECT_EQ(makedev(args.major, args.minor), st.st_rdev);
 		EXPECT_EQ(STRANGER + 1, st.st_uid);
 		EXPECT_EQ(STRANGER + 2, st.st_gid);
 		ASSERT_EQ(0, remove_named("owned"));

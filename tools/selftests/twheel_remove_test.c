@@ -9,27 +9,7 @@
 #define NAME	"ending"
 #define OWNER	1235	/* of a purgatory */
 
-FIXTURE(removal) {
-	long users;	/* module reference count before this test */
-	int fd;
-};
-
-FIXTURE_SETUP(removal)
-{
-	remove_all_named();
-	self->users = module_users();
-	ASSERT_EQ(0, create_named(NAME, 0600));
-	self->fd = twheel_open_named(NAME, O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(removal)
-{
-	if (self->fd >= 0)
-		close(self->fd);
-	remove_all_named();
-	EXPECT_TRUE(wait_for(module_users() == self->users));
-}
+FIXTURE_OF_A_PURGATORY(removal, NAME, 0);
 
 TEST_F(removal, node_and_name_are_removed)
 {
