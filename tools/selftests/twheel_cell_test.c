@@ -333,43 +333,4 @@ TEST_F(cell, mapping_keeps_the_operations)
 	self->fd = -1;
 }
 
-/* A process that is killed while it touches its cells leaves nothing. */
-TEST(killed_program_leaves_nothing)
-{
-	long users = module_users();
-	int i, fd, status, ready[2];
-	cell_t *cells;
-	pid_t child;
-	char byte;
-
-	for (i = 0; i < rounds(20); i++) {
-		ASSERT_EQ(0, pipe(ready));
-		child = fork();
-		if (!child) {
-			fd = twheel_open(0);
-			cells = map_cells(fd, NR);
-			for (i = 0; cells && i < NR; i++)
-				add_cell(fd, i, 10 * MSEC + i * 100 * USEC, 1);
-			byte = !cells;
-			if (write(ready[1], &byte, 1) != 1 || !cells)
-				_exit(1);
-			for (i = 0;; i++) {
-				if (!cell_touch(&cells[i % NR], now_ns() + 10 * MSEC))
-					add_cell(fd, i % NR, 10 * MSEC, 1);
-				if (i % 3 == 0)
-					cell_cancel(&cells[i % NR]);
-			}
-		}
-		ASSERT_EQ(1, read(ready[0], &byte, 1));
-		if (byte)
-			SKIP(return, "no cells on this machine");
-		usleep(i * 1000);
-		kill(child, SIGKILL);
-		ASSERT_EQ(child, waitpid(child, &status, 0));
-		close(ready[0]);
-		close(ready[1]);
-		EXPECT_TRUE(wait_for(module_has_users(users)));
-	}
-}
-
 TEST_HARNESS_MAIN

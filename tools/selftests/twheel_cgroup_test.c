@@ -2,14 +2,11 @@
 /*
  * Memory cgroups. In a full one an add fails with ENOMEM, and neither the caller nor another
  * process of the cgroup is killed. All calls that end, move or read operations need no memory.
- * The table of users is charged, and an operation to the cgroup that adds it.
+ * An operation is charged to the cgroup that adds it.
  */
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include "named.h"
 
 #define ROOT	"/tmp/twheel_cgroup"
@@ -22,25 +19,9 @@
 /* Keys of the small operations, in turn. */
 #define KEYS	4
 
-/* The results of the process in the cgroup */
-struct seen {
-	unsigned int nr;
-	int add_error;
-	int watch_error;
-	int info_error;
-	int cancel_error;
-	int complete_error;
-	bool moved;
-	long signalled;
-	long cancelled;
-	long read;
-	unsigned int added_again;
-	long shared;
-};
-
 FIXTURE(cgroup) {
-	struct seen *seen;
-	pid_t other;
+	pid_t other;	/* in the cgroup */
+	int leave;	/* a write leaves the cgroup; to open a file needs memory */
 };
 
 static bool write_file(const char *path, const char *text)
@@ -51,11 +32,6 @@ static bool write_file(const char *path, const char *text)
 	if (fd >= 0)
 		close(fd);
 	return good;
-}
-
-static bool enter_group(void)
-{
-	return write_file(GROUP "/cgroup.procs", "0");
 }
 
 /* Number of a line of a file of the cgroup, or -1. */
@@ -75,24 +51,10 @@ static long group_number(const char *path, const char *name)
 
 #define memory_event(name)	group_number(GROUP "/memory.events", name)
 
-/* A process that enters the cgroup and runs @fn. */
-static pid_t run_in_group(void (*fn)(struct seen *seen), struct seen *seen)
+/* Enter the cgroup. No page fault must charge memory to it when it is full. */
+static bool enter_group(void)
 {
-	pid_t child = fork();
-
-	if (child)
-		return child;
-	/* No page fault must charge memory to the full cgroup. */
-	if (mlockall(MCL_CURRENT | MCL_FUTURE) || !enter_group())
-		_exit(1);
-	fn(seen);
-	_exit(0);
-}
-
-static void stay(__attribute__((unused)) struct seen *seen)
-{
-	for (;;)
-		pause();
+	return !mlockall(MCL_CURRENT | MCL_FUTURE) && write_file(GROUP "/cgroup.procs", "0");
 }
 
 FIXTURE_SETUP(cgroup)
@@ -103,16 +65,24 @@ FIXTURE_SETUP(cgroup)
 		SKIP(return, "no memory cgroups");
 	ASSERT_EQ(0, mkdir(GROUP, 0700));
 	ASSERT_TRUE(write_file(GROUP "/memory.max", LIMIT));
-	self->seen = mmap(NULL, sizeof(*self->seen), PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, self->seen);
-	self->other = run_in_group(stay, self->seen);
+	self->leave = open(ROOT "/cgroup.procs", O_WRONLY | O_CLOEXEC);
+	self->other = fork();
+	if (!self->other) {
+		enter_group();
+		for (;;)
+			pause();
+	}
 	ASSERT_LT(0, self->other);
 }
 
+/* Nothing was killed. */
 FIXTURE_TEARDOWN(cgroup)
 {
 	if (self->other > 0) {
+		EXPECT_EQ(1, write(self->leave, "0", 1));
+		close(self->leave);
+		EXPECT_EQ(0, waitpid(self->other, NULL, WNOHANG));
+		EXPECT_EQ(0, memory_event("oom_kill"));
 		kill(self->other, SIGKILL);
 		waitpid(self->other, NULL, 0);
 		wait_for(!rmdir(GROUP));
@@ -160,10 +130,11 @@ static unsigned int fill(int fd, __u64 *first, __u64 *last)
 	return nr;
 }
 
-static void use_full_group(struct seen *seen)
+TEST_F(cgroup, full_group_refuses_adds_and_nothing_is_killed)
 {
 	static struct twheel_event events[64];
 	struct twheel_watch_spec more[TWHEEL_MAX_KEYS - 1], keys[TWHEEL_MAX_KEYS];
+	long nr, signalled, cancelled, got, seen = 0;
 	struct twheel_pending entry;
 	struct twheel_info_args info = {
 		.entry = address(&entry),
@@ -172,91 +143,56 @@ static void use_full_group(struct seen *seen)
 		.max_keys = 1,
 		.key_size = sizeof(*keys),
 	};
-	int fd = twheel_open(O_NONBLOCK), i;
+	int fd = twheel_open(O_NONBLOCK), error, i;
 	__u64 first = 0, last = 0;
 
 	for (i = 0; i < TWHEEL_MAX_KEYS - 1; i++)
 		more[i] = spec_of(1000 + i, 1);
-	seen->nr = fill(fd, &first, &last);
-	seen->add_error = errno;
-	seen->watch_error = op_watch(fd, last, more, TWHEEL_MAX_KEYS - 1);
+	ASSERT_TRUE(enter_group());
+	nr = fill(fd, &first, &last);
+	EXPECT_EQ(ENOMEM, errno);
+	EXPECT_LT(KEYS, nr);
+	EXPECT_EQ(ENOMEM, op_watch(fd, last, more, TWHEEL_MAX_KEYS - 1));
 	info.id = last;
-	seen->info_error = call(fd, TWHEEL_IOC_INFO, &info);
+	error = call(fd, TWHEEL_IOC_INFO, &info);
+	EXPECT_TRUE(!error || error == ENOMEM);
 	/* To a level of the wheel that does not exist. */
-	seen->moved = op_rearm(fd, last, KTIME_LAST, TWHEEL_REARM_ABSTIME) == 1;
-	seen->cancel_error = op_cancel(fd, last);
-	seen->complete_error = op_complete(fd, first, 0);
-	seen->signalled = key_signal(fd, 1, 0);
-	seen->cancelled = key_cancel(fd, 2);
-	while ((i = read_events(fd, events, 64)) > 0)
-		seen->read += i;
-	for (i = 0; i < 10; i++)
-		seen->added_again += !!add_small(fd, i);
-}
-
-TEST_F(cgroup, full_group_refuses_adds_and_nothing_is_killed)
-{
-	const struct seen *seen = self->seen;
-	int status;
-
-	ASSERT_LT(0, waitpid(run_in_group(use_full_group, self->seen), &status, 0));
-	ASSERT_TRUE(WIFEXITED(status));
-	EXPECT_EQ(0, WEXITSTATUS(status));
-	EXPECT_EQ(0, waitpid(self->other, NULL, WNOHANG));
-	EXPECT_EQ(0, memory_event("oom"));
-	EXPECT_EQ(0, memory_event("oom_kill"));
-
-	EXPECT_LT(KEYS, seen->nr);
-	EXPECT_EQ(ENOMEM, seen->add_error);
-	EXPECT_EQ(ENOMEM, seen->watch_error);
-	EXPECT_TRUE(seen->info_error == 0 || seen->info_error == ENOMEM);
-	EXPECT_TRUE(seen->moved);
-	EXPECT_EQ(0, seen->cancel_error);
-	EXPECT_EQ(0, seen->complete_error);
+	EXPECT_EQ(1, op_rearm(fd, last, KTIME_LAST, TWHEEL_REARM_ABSTIME));
+	EXPECT_EQ(0, op_cancel(fd, last));
+	EXPECT_EQ(0, op_complete(fd, first, 0));
 	/* The key may have been that of the cancelled or completed operation. */
-	EXPECT_LE(seen->nr / KEYS - 1, seen->signalled);
-	EXPECT_LE(seen->nr / KEYS - 1, seen->cancelled);
-	EXPECT_EQ(2 + seen->signalled + seen->cancelled, seen->read);
-	EXPECT_EQ(10, seen->added_again);
+	signalled = key_signal(fd, 1, 0);
+	cancelled = key_cancel(fd, 2);
+	EXPECT_LE(nr / KEYS - 1, signalled);
+	EXPECT_LE(nr / KEYS - 1, cancelled);
+	while ((got = read_events(fd, events, 64)) > 0)
+		seen += got;
+	EXPECT_EQ(2 + signalled + cancelled, seen);
+	for (i = 0; i < 10; i++)
+		EXPECT_NE(0, add_small(fd, i));
+	ASSERT_EQ(1, write(self->leave, "0", 1));
+	EXPECT_EQ(0, memory_event("oom"));
+	close(fd);
 }
 
 /* The pages of cells are charged, and not allocated by a page fault, which could be killed. */
-static void allocate_cells(struct seen *seen)
-{
-	while (!seen->add_error) {
-		struct twheel_cells_args args = { .nr = 1 << 15 };
-
-		seen->add_error = call(twheel_open(0), TWHEEL_IOC_CELLS, &args);
-		seen->nr += !seen->add_error;
-	}
-}
-
 TEST_F(cgroup, cells_are_charged)
 {
-	int status;
+	int fds[25], nr = 0, error = 0;	/* 24 would fit, without anything else */
 
-	ASSERT_LT(0, waitpid(run_in_group(allocate_cells, self->seen), &status, 0));
-	EXPECT_EQ(0, status);
-	if (self->seen->add_error == EOPNOTSUPP)
+	ASSERT_TRUE(enter_group());
+	while (!error) {
+		struct twheel_cells_args args = { .nr = 1 << 15 };
+
+		ASSERT_GT((int)ARRAY_SIZE(fds), nr);
+		fds[nr] = twheel_open(0);
+		error = call(fds[nr++], TWHEEL_IOC_CELLS, &args);
+	}
+	while (nr)
+		close(fds[--nr]);
+	if (error == EOPNOTSUPP)
 		SKIP(return, "no cells on this machine");
-	EXPECT_EQ(ENOMEM, self->seen->add_error);
-	EXPECT_LE(1, self->seen->nr);
-	EXPECT_GE(strtol(LIMIT, NULL, 10) / (8 << 15), self->seen->nr);
-	EXPECT_EQ(0, waitpid(self->other, NULL, WNOHANG));
-	EXPECT_EQ(0, memory_event("oom_kill"));
-}
-
-static int shared;
-
-static void add_to_shared(struct seen *seen)
-{
-	long before = group_number(GROUP "/memory.stat", "slab_unreclaimable");
-	int i;
-
-	for (i = 0; i < SHARED; i++)
-		if (!add_small(shared, i))
-			_exit(2);
-	seen->shared = group_number(GROUP "/memory.stat", "slab_unreclaimable") - before;
+	EXPECT_EQ(ENOMEM, error);
 }
 
 /* Although the file has memory for them, which is charged to the cgroup of the opener. */
@@ -264,22 +200,26 @@ TEST_F(cgroup, operations_are_charged_to_the_cgroup_that_adds_them)
 {
 	static struct twheel_event events[64];
 	static __u64 ids[2 * SHARED];
-	int status, i;
+	int fd = twheel_open(O_NONBLOCK), i;
+	long before;
 
 	ASSERT_TRUE(write_file(GROUP "/memory.max", "max"));
-	shared = twheel_open(O_NONBLOCK);
 	for (i = 0; i < 2 * SHARED; i++) {
-		ids[i] = add_small(shared, i);
+		ids[i] = add_small(fd, i);
 		ASSERT_NE(0, ids[i]);
 	}
 	for (i = 0; i < 2 * SHARED; i += 2)
-		ASSERT_EQ(0, op_cancel(shared, ids[i]));
-	while (read_events(shared, events, 64) > 0)
+		ASSERT_EQ(0, op_cancel(fd, ids[i]));
+	while (read_events(fd, events, 64) > 0)
 		;
-	ASSERT_LT(0, waitpid(run_in_group(add_to_shared, self->seen), &status, 0));
-	ASSERT_EQ(0, status);
-	TH_LOG("%d operations: %ld bytes", SHARED, self->seen->shared);
-	EXPECT_LE(SHARED * 100, self->seen->shared);
+	ASSERT_TRUE(enter_group());
+	before = group_number(GROUP "/memory.stat", "slab_unreclaimable");
+	for (i = 0; i < SHARED; i++)
+		ASSERT_NE(0, add_small(fd, i));
+	before = group_number(GROUP "/memory.stat", "slab_unreclaimable") - before;
+	TH_LOG("%d operations: %ld bytes", SHARED, before);
+	EXPECT_LE(SHARED * 100, before);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -52,10 +52,11 @@ do {									\
 	EXPECT_EQ(_value, (event)->value);				\
 } while (0)
 
-TEST_F(periodic, each_period_has_an_event)
+/* Deadlines are multiples of the period after the first one, and none is skipped. */
+TEST_F(periodic, every_deadline_is_counted_once)
 {
+	__u64 counted = 0, before = now_ns(), id = ADD(), first = now_ns() + PERIOD;
 	struct twheel_event event;
-	__u64 id = ADD();
 	int i;
 
 	for (i = 0; i < 10; i++) {
@@ -68,29 +69,15 @@ TEST_F(periodic, each_period_has_an_event)
 		EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
 		EXPECT_LE(1, event.expirations);
 		EXPECT_LE(event.deadline, event.time);
-	}
-	EXPECT_EQ(1, query(self->fd).pending);
-	EXPECT_EQ(0, query(self->fd).expired);
-	EXPECT_EQ(1, query(self->fd).added);
-}
-
-/* Deadlines are multiples of the period after the first one, and none is skipped. */
-TEST_F(periodic, every_deadline_is_counted_once)
-{
-	__u64 counted = 0, first, before = now_ns();
-	struct twheel_event event;
-	int i;
-
-	ADD();
-	first = now_ns() + PERIOD;
-	for (i = 0; i < 10; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
 		counted += event.expirations;
 		EXPECT_LE(before + counted * PERIOD, event.deadline);
 		EXPECT_GE(first + (counted - 1) * PERIOD, event.deadline);
 		/* Let some of them pass before the next read. */
 		usleep(i * 7000);
 	}
+	EXPECT_EQ(1, query(self->fd).pending);
+	EXPECT_EQ(0, query(self->fd).expired);
+	EXPECT_EQ(1, query(self->fd).added);
 }
 
 /* The next deadline of an operation, 0 if it has ended. */
@@ -246,24 +233,6 @@ TEST_F(periodic, unread_period_becomes_the_last_event)
 	EXPECT_EQ(-EPIPE, event.error);
 	EXPECT_LE(1, event.expirations);
 	EXPECT_NO_EVENT(self->fd);
-}
-
-TEST_F(periodic, close_ends_the_operation)
-{
-	long users = module_users();
-	int i, fd;
-
-	for (i = 0; i < 50; i++) {
-		self->args.period = i * 50 * USEC + 1;
-		self->args.deadline = i * 10 * USEC;
-		self->args.keys = address(&self->spec);
-		fd = twheel_open(O_NONBLOCK);
-		ASSERT_EQ(0, op_add(fd, &self->args));
-		if (i % 2)
-			ASSERT_TRUE(readable(fd, BUDGET_MS));
-		close(fd);
-	}
-	EXPECT_TRUE(wait_for(module_users() == users));
 }
 
 TEST_F(periodic, fixed_delay_counts_from_the_read)
