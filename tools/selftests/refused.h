@@ -20,7 +20,7 @@ struct good {
 	TWHEEL_ARGS
 	struct twheel_watch_spec spec[2];
 	struct twheel_pending entry[2];
-	__u64 space[32];	/* commands of a batch */
+	__u64 space[256];	/* commands of a batch */
 	struct twheel_result result[2];
 };
 
@@ -108,14 +108,30 @@ static inline int good_errno(const struct twheel_call_row *one)
 	return one->request == TWHEEL_IOC_EXCHANGE ? EOPNOTSUPP : 0;
 }
 
-/* Make a call as the only command of a batch. Return: the errno of the command. */
-static inline int call_in_a_batch(int fd, const struct twheel_call_row *one, struct good *good)
+static inline unsigned int resized(unsigned int request, unsigned int size)
 {
+	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size);
+}
+
+/*
+ * Make a call as a command of a batch, with a structure of @size bytes, of which unknown ones are
+ * not zero, before a command that fails with ENOENT. Return: the errno of the command.
+ */
+static inline int call_in_a_batch(int fd, const struct twheel_call_row *one, struct good *good,
+				  unsigned int size)
+{
+	unsigned int known = _IOC_SIZE(one->request);
+	char *args;
+
 	good->batch_args.nr = 0;
 	good->batch_args.size = 0;
-	memcpy(put_command(&good->batch_args, one->request), args_of(good, one),
-	       _IOC_SIZE(one->request));
-	return call(fd, TWHEEL_IOC_BATCH, &good->batch_args) ?: -good->result[0].error;
+	args = put_command(&good->batch_args, resized(one->request, size));
+	memcpy(args, args_of(good, one), size < known ? size : known);
+	if (size > known)
+		args[size - 1] = 1;
+	put_command(&good->batch_args, TWHEEL_IOC_CANCEL);
+	return call(fd, TWHEEL_IOC_BATCH, &good->batch_args) ?:
+	       good->result[1].error != -ENOENT ? -1 : -good->result[0].error;
 }
 
 /* The types of nodes. */

@@ -379,6 +379,24 @@ static inline int file_restrict(int fd)
 	return file_restrict_to(fd, ALL_RIGHTS & ~TWHEEL_RIGHT_SIGNAL);
 }
 
+/* One page of a list. Return: number of entries, -1 with errno if refused. */
+static inline int list_page(int fd, __u32 flags, struct twheel_pending *entries, __u32 max,
+			    __u64 *cursor)
+{
+	struct twheel_list_args args = {
+		.entries = address(entries),
+		.max_entries = max,
+		.entry_size = sizeof(*entries),
+		.flags = flags,
+		.cursor = *cursor,
+	};
+
+	if (ioctl(fd, TWHEEL_IOC_LIST, &args))
+		return -1;
+	*cursor = args.cursor;
+	return args.nr;
+}
+
 /* The state of a purgatory; max_pending is 0 if the call failed. */
 static inline struct twheel_query_args query(int fd)
 {
@@ -589,6 +607,16 @@ static inline long long file_number(const char *path)
 		value = -1;
 	fclose(file);
 	return value;
+}
+
+static inline bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return good;
 }
 
 /* Reference count of the module: open files and named purgatories. */

@@ -20,11 +20,6 @@ TEST(program_name_matches_its_word_size)
 	EXPECT_EQ(ends_in_32 ? 4 : 8, sizeof(void *));
 }
 
-static unsigned int resized(unsigned int request, unsigned int size)
-{
-	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size);
-}
-
 /* Return: true if the node has a call with this number. */
 static bool is_known(enum node node, unsigned int nr)
 {
@@ -77,6 +72,8 @@ TEST_F(refused, short_structure)
 			good_args(&good, self->watching);
 			ASSERT_EQ(EINVAL, call(self->nodes[node_of(one)],
 					       resized(one->request, size), args_of(&good, one)));
+			if (one->batch)
+				ASSERT_EQ(EINVAL, call_in_a_batch(self->fd, one, &good, size));
 		}
 	}
 }
@@ -97,6 +94,7 @@ static unsigned int lengthen(struct good *good, const struct twheel_call_row *on
 
 static const unsigned int more[] = { 1, 8, 64, 4096, ~0U };
 
+/* A batch has commands of up to 1024 bytes. */
 TEST_F(refused, longer_structure_with_unknown_fields)
 {
 	const struct twheel_call_row *one;
@@ -104,6 +102,10 @@ TEST_F(refused, longer_structure_with_unknown_fields)
 	unsigned int i, size;
 
 	for_each_call(one) {
+		for (size = _IOC_SIZE(one->request) + 1; one->batch && size < 1100; size++) {
+			good_args(&good, self->watching);
+			ASSERT_EQ(E2BIG, call_in_a_batch(self->fd, one, &good, size));
+		}
 		for (i = 0; i < ARRAY_SIZE(more); i++) {
 			good_args(&good, self->watching);
 			size = lengthen(&good, one, more[i]);

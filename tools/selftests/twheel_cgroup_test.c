@@ -24,16 +24,6 @@ FIXTURE(cgroup) {
 	int leave;	/* a write leaves the cgroup; to open a file needs memory */
 };
 
-static bool write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return good;
-}
-
 /* Number of a line of a file of the cgroup, or -1. */
 static long group_number(const char *path, const char *name)
 {

@@ -348,12 +348,8 @@ TEST_F(clocks, operation_of_another_namespace)
 {
 	__u64 offset = self->offset[CLOCK_MONOTONIC], deadline, id;
 	struct twheel_pending entry;
-	struct twheel_list_args list = {
-		.entries = address(&entry),
-		.max_entries = 1,
-		.entry_size = sizeof(entry),
-	};
 	struct twheel_event event;
+	__u64 cursor = 0;
 
 	if (variant->ahead)
 		ASSERT_EQ(0, setns(self->home, CLONE_NEWTIME));
@@ -365,8 +361,7 @@ TEST_F(clocks, operation_of_another_namespace)
 	EXPECT_LE(deadline + offset, now_ns() + HOUR);
 	EXPECT_GE(deadline + offset + SEC, now_ns() + HOUR);
 	EXPECT_EQ(deadline + offset, deadline_of(self->fd, id));
-	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_LIST, &list));
-	EXPECT_EQ(1, list.nr);
+	ASSERT_EQ(1, list_page(self->fd, 0, &entry, 1, &cursor));
 	EXPECT_EQ(deadline + offset, entry.deadline);
 	EXPECT_GE(HOUR, entry.remaining);
 	EXPECT_EQ(1, op_rearm(self->fd, id, deadline + offset + SEC,

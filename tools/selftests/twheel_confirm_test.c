@@ -322,46 +322,31 @@ TEST_F(confirm, purgatory_is_busy_while_an_event_is_kept)
 /* The queue is at its end when the last event has been confirmed. */
 TEST_F(confirm, removal_leaves_events_to_their_readers)
 {
+	int second = open_events(self->fd, O_NONBLOCK | TWHEEL_EVENTS_CONFIRM);
 	struct twheel_event event;
 
-	ASSERT_TRUE(add_events(self->fd, 1, 2));
+	ASSERT_TRUE(add_events(self->fd, 1, 3));
 	EXPECT_COOKIES(self->events, 1, 2, 0);
+	ASSERT_EQ(1, read_events(second, &event, 1));
+	EXPECT_EQ(0, poll_now(second));
 	EXPECT_EQ(0, remove_by_force(NAME));
+	EXPECT_EQ(0, op_confirm(second, event.id));
+	EXPECT_EQ(0, poll_now(self->others));
 	EXPECT_EQ(-1, read_events(self->others, &event, 1));
 	EXPECT_EQ(EAGAIN, errno);
 	close_it(&self->events);
 	EXPECT_EQ(1, read_events(self->others, &event, 1));
-	EXPECT_EQ(1, read_events(self->others, &event, 1));
+	EXPECT_EQ(1, event.cookie);
+	ASSERT_EQ(1, read_events(second, &event, 1));
 	EXPECT_EQ(2, event.cookie);
-	EXPECT_EQ(0, read_events(self->others, &event, 1));
-}
-
-TEST_F(confirm, event_is_confirmed_after_a_removal)
-{
-	struct twheel_event event;
-
-	ASSERT_TRUE(add_events(self->fd, 1, 1));
-	ASSERT_EQ(1, read_events(self->events, &event, 1));
-	EXPECT_EQ(0, remove_by_force(NAME));
-	EXPECT_EQ(0, op_confirm(self->events, event.id));
-	EXPECT_EQ(0, read_events(self->events, &event, 1));
-	EXPECT_EQ(0, read_events(self->others, &event, 1));
-}
-
-/* Only read() confirms the last events, and returns 0 then. */
-TEST_F(confirm, removal_makes_a_reader_with_events_readable)
-{
-	struct twheel_event event;
-
-	ASSERT_TRUE(add_events(self->fd, 1, 1));
-	ASSERT_EQ(1, read_events(self->events, &event, 1));
-	EXPECT_EQ(0, poll_now(self->events));
-	EXPECT_EQ(0, remove_by_force(NAME));
-	EXPECT_EQ(0, poll_now(self->others));
-	EXPECT_EQ(POLLIN, poll_now(self->events));
-	EXPECT_EQ(0, read_events(self->events, &event, 1));
-	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->events));
+	EXPECT_EQ(-1, read_events(self->others, &event, 1));
+	/* Only read() confirms the last events, and returns 0 then. */
+	EXPECT_EQ(POLLIN, poll_now(second));
+	EXPECT_EQ(0, read_events(second, &event, 1));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(second));
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->others));
+	EXPECT_EQ(0, read_events(self->others, &event, 1));
+	close(second);
 }
 
 static __u64 add_periodic(int fd, __u64 period)

@@ -26,7 +26,8 @@ TEST_F(refused, bad_arguments)
 		EXPECT_EQ(error, call_on_its_node(one, args_of(good, one)))	\
 			TH_LOG("%s: %s", #NAME, text);			\
 		if (one->batch)						\
-			EXPECT_EQ(error, call_in_a_batch(self->fd, one, good))	\
+			EXPECT_EQ(error, call_in_a_batch(self->fd, one, good,	\
+						  _IOC_SIZE(one->request)))	\
 				TH_LOG("%s in a batch: %s", #NAME, text);	\
 	} while (0)
 	TWHEEL_REFUSALS(REFUSAL)

@@ -191,24 +191,6 @@ TEST_F(info, small_array_of_keys_is_filled)
 	EXPECT_EQ(0, info_keys(self->fd, id, NULL, 0, &nr));
 }
 
-/* One page of a list. Return: number of entries, -1 with errno if refused. */
-static int list_page(int fd, __u32 flags, struct twheel_pending *entries, __u32 max,
-		     __u64 *cursor)
-{
-	struct twheel_list_args args = {
-		.entries = address(entries),
-		.max_entries = max,
-		.entry_size = sizeof(*entries),
-		.flags = flags,
-		.cursor = *cursor,
-	};
-
-	if (ioctl(fd, TWHEEL_IOC_LIST, &args))
-		return -1;
-	*cursor = args.cursor;
-	return args.nr;
-}
-
 #define NR_STABLE	700
 
 /* Count each cookie in a complete list; entries with other cookies are ignored. */

@@ -125,21 +125,17 @@ TEST_F(confined, complete_all_completes_own_operations)
  * List all, one by one. Return: number of entries, -1 with errno if refused or if a call lists
  * nothing before the end, which would show how many it has skipped.
  */
-static int list_all(int fd, __u32 flags, struct twheel_pending *entries, __u32 max)
+static int list_all(int fd, __u32 flags, struct twheel_pending *entries, int max)
 {
-	struct twheel_list_args args = {
-		.entry_size = sizeof(*entries),
-		.flags = flags,
-		.max_entries = 1,
-	};
-	__u32 nr;
+	__u64 cursor = 0;
+	int nr, got;
 
 	for (nr = 0; nr < max; nr++) {
-		args.entries = address(entries + nr);
-		if (ioctl(fd, TWHEEL_IOC_LIST, &args))
+		got = list_page(fd, flags, entries + nr, 1, &cursor);
+		if (got < 0)
 			return -1;
-		if (!args.nr)
-			return args.cursor == TWHEEL_LIST_END ? (int)nr : -1;
+		if (!got)
+			return cursor == TWHEEL_LIST_END ? nr : -1;
 	}
 	return nr;
 }
@@ -188,21 +184,17 @@ TEST_F(confined, ids_tell_nothing_of_others)
 TEST_F(confined, list_does_not_stop_at_others)
 {
 	struct twheel_pending pending;
-	struct twheel_list_args args = { .entry_size = sizeof(pending), .max_entries = 1 };
-	__u64 own;
+	__u64 own, cursor = 0;
 	int i;
 
 	for (i = 0; i < 10000; i++)
 		ASSERT_NE(0, add_deadline(self->other, HOUR, 0, 0));
 	own = add_deadline(self->fd, HOUR, 0, 0);
-	args.entries = address(&pending);
-	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_LIST, &args));
-	EXPECT_EQ(1, args.nr);
-	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_LIST, &args));
-	EXPECT_EQ(1, args.nr);
+	EXPECT_EQ(1, list_page(self->fd, 0, &pending, 1, &cursor));
+	EXPECT_EQ(1, list_page(self->fd, 0, &pending, 1, &cursor));
 	EXPECT_TRUE(pending.id == own || pending.id == self->own);
 	/* The place is as secret as an id. */
-	EXPECT_GT(args.cursor, 1ULL << 42);
+	EXPECT_GT(cursor, 1ULL << 42);
 }
 
 TEST_F(confined, drain_cancels_own_operations)

@@ -711,16 +711,6 @@ TEST_F(timerfd, offset_of_tai_cancels_only_operations)
 	EXPECT_EQ(PENDING, p[2].op);
 }
 
-static bool write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	bool done = fd >= 0 && write(fd, text, strlen(text)) == (long)strlen(text);
-
-	if (fd >= 0)
-		close(fd);
-	return done;
-}
-
 /* Suspend up to the last step, and resume at once. */
 static bool suspend(void)
 {

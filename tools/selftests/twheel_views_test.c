@@ -127,17 +127,13 @@ static const struct {
 static struct twheel_query_args count_listed(int fd)
 {
 	static struct twheel_pending entries[64];
-	struct twheel_list_args args = {
-		.flags = TWHEEL_LIST_OTHERS,
-		.entries = address(entries),
-		.max_entries = ARRAY_SIZE(entries),
-		.entry_size = sizeof(entries[0]),
-	};
 	struct twheel_query_args sum = { 0 };
-	__u32 i;
+	__u64 cursor = 0;
+	int i, nr = 0;
 
-	while (args.cursor != TWHEEL_LIST_END && !ioctl(fd, TWHEEL_IOC_LIST, &args)) {
-		for (i = 0; i < args.nr; i++) {
+	while (cursor != TWHEEL_LIST_END && nr >= 0) {
+		nr = list_page(fd, TWHEEL_LIST_OTHERS, entries, ARRAY_SIZE(entries), &cursor);
+		for (i = 0; i < nr; i++) {
 			sum.pending++;
 			sum.watches += entries[i].nr_keys;
 			sum.own += !!(entries[i].flags & TWHEEL_PENDING_OWN);
