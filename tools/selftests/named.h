@@ -226,9 +226,13 @@ static inline __u64 median(__u64 *values, unsigned int nr)
 	return values[nr / 2];
 }
 
-/* What a fixture of a purgatory has beside @fd: another file, and the events of queue 0. */
+/*
+ * What a fixture of a purgatory has beside @fd: another file, the events of queue 0, or two
+ * descriptors of these, of which @events confirms and @other does not.
+ */
 #define WITH_OTHER	1
 #define WITH_EVENTS	2
+#define WITH_CONFIRM	3
 
 /* A fixture with a new purgatory @node, and non-blocking descriptors of it. */
 #define FIXTURE_OF_A_PURGATORY(name, node, with)			\
@@ -244,8 +248,11 @@ FIXTURE_SETUP(name)							\
 	ASSERT_EQ(0, create_named(node, 0600));				\
 	self->fd = twheel_open_named(node, O_NONBLOCK);			\
 	ASSERT_LE(0, self->fd);						\
-	self->other = (with) & WITH_OTHER ? twheel_open_named(node, O_NONBLOCK) : -1; \
-	self->events = (with) & WITH_EVENTS ? open_events(self->fd, O_NONBLOCK) : -1; \
+	self->other = (with) == WITH_OTHER ? twheel_open_named(node, O_NONBLOCK) : \
+		      (with) == WITH_CONFIRM ? open_events(self->fd, O_NONBLOCK) : -1; \
+	self->events = (with) == WITH_EVENTS ? open_events(self->fd, O_NONBLOCK) : \
+		       (with) == WITH_CONFIRM ?				\
+		       open_events(self->fd, O_NONBLOCK | TWHEEL_EVENTS_CONFIRM) : -1; \
 }									\
 									\
 FIXTURE_TEARDOWN(name)							\

@@ -87,12 +87,6 @@ static inline bool ring_open(struct ring *ring)
 	return ring_setup(ring, &p);
 }
 
-static inline int ring_enter(struct ring *ring, unsigned int submit, unsigned int wait)
-{
-	return syscall(SYS_io_uring_enter, ring->fd, submit, wait,
-		       wait ? IORING_ENTER_GETEVENTS : 0, NULL, 0);
-}
-
 /* The next entry to submit, zeroed. */
 static inline struct io_uring_sqe *ring_entry(struct ring *ring)
 {
@@ -114,7 +108,7 @@ static inline bool ring_submit(struct ring *ring)
 	ring->filled = 0;
 	__atomic_store_n(ring->sq_tail, *ring->sq_tail + nr, __ATOMIC_RELEASE);
 	if (!(ring->flags & IORING_SETUP_SQPOLL))
-		return ring_enter(ring, nr, 0) == nr;
+		return syscall(SYS_io_uring_enter, ring->fd, nr, 0, 0, NULL, 0) == nr;
 	return syscall(SYS_io_uring_enter, ring->fd, nr, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0) == nr;
 }
 

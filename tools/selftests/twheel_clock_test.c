@@ -442,47 +442,41 @@ TEST_F(wall_clock, clock_set_back_delays_the_expiry)
 	EXPECT_LE(event.deadline, event.time);
 }
 
+/* Forward, and back with a periodic operation. */
 TEST_F(wall_clock, operation_is_cancelled_when_the_clock_is_set)
-{
-	__u64 id = add_wall(self->fd, HOUR, TWHEEL_ADD_CANCEL_ON_SET, 7);
-	__u64 stays = add_wall(self->fd, HOUR, 0, 0);
-	struct twheel_pending pending;
-	struct twheel_event event;
-
-	ASSERT_NE(0, id);
-	ASSERT_EQ(0, op_info(self->fd, id, &pending));
-	EXPECT_NE(0, pending.flags & TWHEEL_PENDING_CANCEL_ON_SET);
-	ASSERT_TRUE(turn_wall_clock(SEC));
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(7, event.cookie);
-	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
-	EXPECT_EQ(-ECANCELED, event.error);
-	EXPECT_EQ(0, event.expirations);
-	EXPECT_EQ(1, query(self->fd).cancelled);
-	EXPECT_EQ(0, op_cancel(self->fd, stays));
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(0, event.error);
-}
-
-TEST_F(wall_clock, periodic_operation_is_cancelled)
 {
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET,
 		.clock = CLOCK_REALTIME,
-		.period = HOUR,
+		.deadline = time_by(CLOCK_REALTIME) + HOUR,
 	};
+	__u64 stays = add_wall(self->fd, HOUR, 0, 0);
+	struct twheel_pending pending;
 	struct twheel_event event;
+	int i;
 
-	ASSERT_EQ(0, op_add(self->fd, &args));
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, op_add(self->fd, &args));
+		ASSERT_EQ(0, op_info(self->fd, args.id, &pending));
+		EXPECT_NE(0, pending.flags & TWHEEL_PENDING_CANCEL_ON_SET);
+		if (i) {
+			ASSERT_TRUE(next_event(self->fd, &event));
+			EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
+		}
+		ASSERT_TRUE(turn_wall_clock(i ? -(__s64)SEC : (__s64)SEC));
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(args.id, event.id);
+		EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
+		EXPECT_EQ(-ECANCELED, event.error);
+		EXPECT_EQ(0, event.flags);
+		EXPECT_EQ(0, event.expirations);
+		EXPECT_EQ(i + 1, query(self->fd).cancelled);
+		args.deadline = 0;
+		args.period = HOUR;
+	}
+	EXPECT_EQ(0, op_cancel(self->fd, stays));
 	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
-	ASSERT_TRUE(turn_wall_clock(-(__s64)SEC));
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
-	EXPECT_EQ(-ECANCELED, event.error);
-	EXPECT_EQ(0, event.flags);
-	EXPECT_EQ(0, event.expirations);
+	EXPECT_EQ(0, event.error);
 }
 
 /*

@@ -14,31 +14,7 @@
 /* Number of events that a read of such a descriptor delivers at most. */
 #define READ_MAX	64
 
-FIXTURE(confirm) {
-	int fd;
-	int events;	/* confirms, non-blocking */
-	int others;	/* does not */
-};
-
-FIXTURE_SETUP(confirm)
-{
-	remove_all_named();
-	ASSERT_EQ(0, create_named(NAME, 0600));
-	self->fd = twheel_open_named(NAME, O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	self->events = open_events(self->fd, O_NONBLOCK | TWHEEL_EVENTS_CONFIRM);
-	ASSERT_LE(0, self->events);
-	self->others = open_events(self->fd, O_NONBLOCK);
-	ASSERT_LE(0, self->others);
-}
-
-FIXTURE_TEARDOWN(confirm)
-{
-	close(self->events);
-	close(self->others);
-	close(self->fd);
-	remove_all_named();
-}
+FIXTURE_OF_A_PURGATORY(confirm, NAME, WITH_CONFIRM);
 
 /* Add operations with these cookies that have been cancelled. Return: true if all were. */
 static bool add_events(int fd, __u64 from, __u64 to)
@@ -83,7 +59,7 @@ TEST_F(confirm, next_read_confirms)
 	EXPECT_EQ(0, query(self->fd).unconfirmed);
 	EXPECT_EQ(0, queue_state(self->fd, 0).ops);
 	close_it(&self->events);
-	EXPECT_NO_EVENT(self->others);
+	EXPECT_NO_EVENT(self->other);
 }
 
 TEST_F(confirm, close_puts_back_at_the_head_in_order)
@@ -94,8 +70,8 @@ TEST_F(confirm, close_puts_back_at_the_head_in_order)
 	close_it(&self->events);
 	EXPECT_EQ(0, query(self->fd).unconfirmed);
 	EXPECT_EQ(5, query(self->fd).detached_unread);
-	EXPECT_COOKIES(self->others, 1, 3, TWHEEL_EVENT_AGAIN);
-	EXPECT_COOKIES(self->others, 4, 5, 0);
+	EXPECT_COOKIES(self->other, 1, 3, TWHEEL_EVENT_AGAIN);
+	EXPECT_COOKIES(self->other, 4, 5, 0);
 	EXPECT_EQ(0, queue_state(self->fd, 0).ops);
 }
 
@@ -126,8 +102,8 @@ TEST_F(confirm, call_confirms_one_event)
 	EXPECT_EQ(ENOENT, op_confirm(self->events, events[1].id));
 	close_it(&self->events);
 	for (i = 0; i < 3; i += 2)
-		EXPECT_COOKIES(self->others, i + 1, i + 1, TWHEEL_EVENT_AGAIN);
-	EXPECT_NO_EVENT(self->others);
+		EXPECT_COOKIES(self->other, i + 1, i + 1, TWHEEL_EVENT_AGAIN);
+	EXPECT_NO_EVENT(self->other);
 }
 
 TEST_F(confirm, a_read_delivers_a_bounded_number)
@@ -139,8 +115,8 @@ TEST_F(confirm, a_read_delivers_a_bounded_number)
 	EXPECT_EQ(READ_MAX, query(self->fd).unconfirmed);
 	EXPECT_TRUE(readable(self->events, 0));
 	close_it(&self->events);
-	EXPECT_COOKIES(self->others, 1, READ_MAX, TWHEEL_EVENT_AGAIN);
-	EXPECT_COOKIES(self->others, READ_MAX + 1, READ_MAX + 1, 0);
+	EXPECT_COOKIES(self->other, 1, READ_MAX, TWHEEL_EVENT_AGAIN);
+	EXPECT_COOKIES(self->other, READ_MAX + 1, READ_MAX + 1, 0);
 }
 
 /* A descriptor keeps the events that it has delivered, not those of other descriptors. */
@@ -152,7 +128,7 @@ TEST_F(confirm, descriptors_confirm_their_own_events)
 	ASSERT_TRUE(add_events(self->fd, 1, 2));
 	ASSERT_EQ(1, read_events(self->events, &event, 1));
 	EXPECT_COOKIES(second, 2, 2, 0);
-	GIVES(TWHEEL_IOC_CONFIRM, EINVAL, op_confirm(self->others, event.id));
+	GIVES(TWHEEL_IOC_CONFIRM, EINVAL, op_confirm(self->other, event.id));
 	EXPECT_EQ(ENOENT, op_confirm(second, event.id));
 	EXPECT_EQ(-1, read_events(second, &event, 1));
 	EXPECT_EQ(1, query(self->fd).unconfirmed);
@@ -215,8 +191,8 @@ TEST_F(confirm, fault_confirms_earlier_events_only)
 	EXPECT_EQ(1, read_events(self->events, (void *)edge - sizeof(struct twheel_event), 3));
 	EXPECT_EQ(1, query(self->fd).unconfirmed);
 	close_it(&self->events);
-	EXPECT_COOKIES(self->others, 2, 2, TWHEEL_EVENT_AGAIN);
-	EXPECT_COOKIES(self->others, 3, 4, 0);
+	EXPECT_COOKIES(self->other, 2, 2, TWHEEL_EVENT_AGAIN);
+	EXPECT_COOKIES(self->other, 3, 4, 0);
 }
 
 /* A buffer that is too small is refused before, and a read that may be one of io_uring. */
@@ -300,9 +276,9 @@ TEST_F(confirm, copy_of_the_descriptor_keeps_the_events)
 	EXPECT_COOKIES(self->events, 1, 1, 0);
 	close_it(&self->events);
 	EXPECT_EQ(1, query(self->fd).unconfirmed);
-	EXPECT_NO_EVENT(self->others);
+	EXPECT_NO_EVENT(self->other);
 	close(copy);
-	EXPECT_COOKIES(self->others, 1, 1, TWHEEL_EVENT_AGAIN);
+	EXPECT_COOKIES(self->other, 1, 1, TWHEEL_EVENT_AGAIN);
 }
 
 TEST_F(confirm, purgatory_is_busy_while_an_event_is_kept)
@@ -310,7 +286,7 @@ TEST_F(confirm, purgatory_is_busy_while_an_event_is_kept)
 	ASSERT_TRUE(add_events(self->fd, 1, 1));
 	EXPECT_COOKIES(self->events, 1, 1, 0);
 	EXPECT_EQ(EBUSY, remove_named(NAME));
-	close_it(&self->others);
+	close_it(&self->other);
 	close_it(&self->events);
 	close_it(&self->fd);
 	EXPECT_EQ(EBUSY, remove_named(NAME));
@@ -331,21 +307,21 @@ TEST_F(confirm, removal_leaves_events_to_their_readers)
 	EXPECT_EQ(0, poll_now(second));
 	EXPECT_EQ(0, remove_by_force(NAME));
 	EXPECT_EQ(0, op_confirm(second, event.id));
-	EXPECT_EQ(0, poll_now(self->others));
-	EXPECT_EQ(-1, read_events(self->others, &event, 1));
+	EXPECT_EQ(0, poll_now(self->other));
+	EXPECT_EQ(-1, read_events(self->other, &event, 1));
 	EXPECT_EQ(EAGAIN, errno);
 	close_it(&self->events);
-	EXPECT_EQ(1, read_events(self->others, &event, 1));
+	EXPECT_EQ(1, read_events(self->other, &event, 1));
 	EXPECT_EQ(1, event.cookie);
 	ASSERT_EQ(1, read_events(second, &event, 1));
 	EXPECT_EQ(2, event.cookie);
-	EXPECT_EQ(-1, read_events(self->others, &event, 1));
+	EXPECT_EQ(-1, read_events(self->other, &event, 1));
 	/* Only read() confirms the last events, and returns 0 then. */
 	EXPECT_EQ(POLLIN, poll_now(second));
 	EXPECT_EQ(0, read_events(second, &event, 1));
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(second));
-	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->others));
-	EXPECT_EQ(0, read_events(self->others, &event, 1));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->other));
+	EXPECT_EQ(0, read_events(self->other, &event, 1));
 	close(second);
 }
 
@@ -377,7 +353,7 @@ TEST_F(confirm, periods_pass_while_an_event_is_kept)
 	ASSERT_TRUE(next_event(self->events, &event));
 	EXPECT_EQ(TWHEEL_EVENT_MORE, (int)event.flags);
 	EXPECT_TRUE(periods_pass(self->fd, &event));
-	EXPECT_NO_EVENT(self->others);
+	EXPECT_NO_EVENT(self->other);
 	close_it(&self->events);
 	self->events = open_events(self->fd, O_NONBLOCK | TWHEEL_EVENTS_CONFIRM);
 	ASSERT_TRUE(next_event(self->events, &again));
@@ -415,16 +391,16 @@ TEST_F(confirm, operation_ends_while_its_event_is_kept)
 		ASSERT_TRUE(next_event(self->events, &event));
 		EXPECT_EQ(TWHEEL_EVENT_MORE, (int)event.flags);
 		EXPECT_EQ(0, op_cancel(self->fd, id));
-		EXPECT_NO_EVENT(self->others);
+		EXPECT_NO_EVENT(self->other);
 		EXPECT_EQ(i ? ENOENT : 0, op_confirm(self->events, i ? 0 : id));
 		if (i)
 			close_it(&self->events);
-		ASSERT_TRUE(next_event(self->others, &event));
+		ASSERT_TRUE(next_event(self->other, &event));
 		EXPECT_EQ(id, event.id);
 		EXPECT_EQ(i ? TWHEEL_EVENT_AGAIN : 0, (int)event.flags);
 		EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
 		EXPECT_EQ(i, event.expirations);
-		EXPECT_NO_EVENT(self->others);
+		EXPECT_NO_EVENT(self->other);
 	}
 }
 

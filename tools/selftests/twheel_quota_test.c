@@ -246,29 +246,6 @@ TEST_F(quota, limit_on_operations_of_a_user)
 	EXPECT_EQ(self->pending - 2, add_all(self->fds[i]));
 }
 
-TEST_F(quota, batch_is_refused_at_the_limit)
-{
-	__u64 space[MOST * TWHEEL_COMMAND_SIZE(TWHEEL_IOC_ADD) / sizeof(__u64)];
-	struct twheel_result results[MOST];
-	struct twheel_batch_args args = {
-		.commands = address(space),
-		.results = address(results),
-		.result_size = sizeof(struct twheel_result),
-	};
-	struct twheel_add_args *add;
-
-	self->fds[0] = twheel_open(O_NONBLOCK);
-	while (args.nr < MOST) {
-		add = put_command(&args, TWHEEL_IOC_ADD);
-		add->deadline = HOUR;
-	}
-	ASSERT_EQ(0, call(self->fds[0], TWHEEL_IOC_BATCH, &args));
-	EXPECT_EQ(MOST, args.done);
-	EXPECT_EQ(MOST - self->pending, args.failed);
-	EXPECT_EQ(0, results[self->pending - 1].error);
-	EXPECT_EQ(-ENOSPC, results[self->pending].error);
-}
-
 /* An operation is charged to the user that adds it, not to the user that opened the file. */
 TEST_F(quota, operations_are_charged_to_the_adder)
 {
