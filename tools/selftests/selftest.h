@@ -64,21 +64,17 @@ static inline bool turn_wall_clock(__s64 ns)
 	return set_wall_clock(time_by(CLOCK_REALTIME) + ns);
 }
 
-/* Return: true if LONG is set, which enables the largest tests. */
-static inline bool takes_long(void)
-{
-	const char *value = getenv("LONG");
-
-	return value && *value && strcmp(value, "0");
-}
-
 /*
  * Number of rounds of a race: fewer on a debug kernel, where each round is slow and the
  * checks are more thorough, unless LONG is set.
  */
 static inline int rounds(int nr)
 {
-	return takes_long() || access("/sys/kernel/debug/kmemleak", F_OK) ? nr : nr / 5;
+	const char *value = getenv("LONG");
+
+	if (value && *value && strcmp(value, "0"))
+		return nr;
+	return access("/sys/kernel/debug/kmemleak", F_OK) ? nr : nr / 5;
 }
 
 /*

@@ -472,52 +472,46 @@ static pid_t start_worker(struct record *record, bool alone)
  * Workers that are killed at random while they do jobs. No job is lost, at most those that a worker
  * has read and not confirmed are done twice; a single worker does them in order.
  */
-static void kill_workers(struct __test_metadata *_metadata, int fd, unsigned int nr_workers)
+TEST_F(confirm, killed_workers_lose_no_event)
 {
 	const unsigned int nr = ARRAY_SIZE(((struct record *)0)->done), nr_kills = rounds(100);
-	unsigned int i, kills, twice = 0;
-	pid_t workers[4];
+	unsigned int i, kills, twice, nr_workers;
 	struct record *record;
+	pid_t workers[4];
 
 	record = mmap(NULL, sizeof(*record), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	ASSERT_NE(MAP_FAILED, record);
-	ASSERT_TRUE(add_events(fd, 0, nr - 1));
-	srand(nr_workers);
-	for (i = 0; i < nr_workers; i++)
-		workers[i] = start_worker(record, nr_workers == 1);
-	for (kills = 0; kills < nr_kills; kills++) {
-		usleep(rand() % 2000);
-		i = kills % nr_workers;
-		kill(workers[i], SIGKILL);
-		ASSERT_EQ(workers[i], waitpid(workers[i], NULL, 0));
-		workers[i] = start_worker(record, nr_workers == 1);
+	for (nr_workers = 1; nr_workers <= 4; nr_workers += 3) {
+		memset(record, 0, sizeof(*record));
+		ASSERT_TRUE(add_events(self->fd, 0, nr - 1));
+		srand(nr_workers);
+		for (i = 0; i < nr_workers; i++)
+			workers[i] = start_worker(record, nr_workers == 1);
+		for (kills = 0; kills < nr_kills; kills++) {
+			usleep(rand() % 2000);
+			i = kills % nr_workers;
+			kill(workers[i], SIGKILL);
+			ASSERT_EQ(workers[i], waitpid(workers[i], NULL, 0));
+			workers[i] = start_worker(record, nr_workers == 1);
+		}
+		EXPECT_TRUE(wait_for(!query(self->fd).detached_unread &&
+				     !query(self->fd).unconfirmed));
+		for (i = 0; i < nr_workers; i++) {
+			kill(workers[i], SIGKILL);
+			waitpid(workers[i], NULL, 0);
+		}
+		for (i = 0, twice = 0; i < nr; i++) {
+			EXPECT_LE(1, record->done[i])
+				TH_LOG("job %u is lost", i);
+			twice += record->done[i] > 1;
+		}
+		EXPECT_GE(nr_kills * READ_MAX, twice);
+		EXPECT_EQ(0, record->unmarked);
+		EXPECT_EQ(0, record->gaps);
+		TH_LOG("%u jobs, %u kills, %u jobs done again", nr, nr_kills, twice);
 	}
-	EXPECT_TRUE(wait_for(!query(fd).detached_unread && !query(fd).unconfirmed));
-	for (i = 0; i < nr_workers; i++) {
-		kill(workers[i], SIGKILL);
-		waitpid(workers[i], NULL, 0);
-	}
-	for (i = 0; i < nr; i++) {
-		EXPECT_LE(1, record->done[i])
-			TH_LOG("job %u is lost", i);
-		twice += record->done[i] > 1;
-	}
-	EXPECT_GE(nr_kills * READ_MAX, twice);
-	EXPECT_EQ(0, record->unmarked);
-	EXPECT_EQ(0, record->gaps);
-	TH_LOG("%u jobs, %u kills, %u jobs done again", nr, nr_kills, twice);
 	munmap(record, sizeof(*record));
-}
-
-TEST_F(confirm, killed_worker_loses_no_event)
-{
-	kill_workers(_metadata, self->fd, 1);
-}
-
-TEST_F(confirm, killed_workers_lose_no_event)
-{
-	kill_workers(_metadata, self->fd, 4);
 }
 
 TEST_HARNESS_MAIN

@@ -201,21 +201,6 @@ TEST_F(detached, descriptor_is_close_on_exec_and_read_only)
 	close(blocking);
 }
 
-/* Return: true if /proc shows this word for the file of a descriptor. */
-static bool fd_is(int fd, const char *word)
-{
-	char path[64], target[256] = "";
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, word);
-}
-
-TEST_F(detached, proc_shows_the_descriptor)
-{
-	EXPECT_TRUE(fd_is(self->events, "[twheel-events]"));
-	EXPECT_TRUE(fd_is(self->fd, "/dev/twheel-" NAME));
-}
-
 TEST_F(detached, descriptor_counts_as_an_open_file)
 {
 	EXPECT_EQ(2, query(self->fd).files);

@@ -185,17 +185,4 @@ TEST_F(epoll, epoll_is_level_triggered)
 	close(epfd);
 }
 
-TEST_F(epoll, close_while_epoll_watches)
-{
-	struct epoll_event ready, in = { .events = EPOLLIN };
-	int epfd = epoll_create1(EPOLL_CLOEXEC);
-
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
-	ASSERT_NE(0, add_deadline(self->fd, 20 * MSEC, 0, 0));
-	close(self->fd);
-	self->fd = -1;
-	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 100));
-	close(epfd);
-}
-
 TEST_HARNESS_MAIN

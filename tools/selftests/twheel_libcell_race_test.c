@@ -340,23 +340,6 @@ TEST_F(libcell, killed_child_leaves_the_cells_to_others)
 	close(ready[1]);
 }
 
-/* Without a mapping the last words stand, and the descriptor can be mapped again. */
-TEST_F(libcell, cells_are_unmapped_before_the_close)
-{
-	uint64_t deadline = now_ns() + 20 * MSEC;
-	struct twheel_event event;
-
-	ASSERT_NE(0, twheel_cell_arm(&pool, twheel_cell_acquire(&pool, 5), deadline));
-	twheel_cell_map_free(&map);
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
-	EXPECT_LE(deadline, event.deadline);
-	ASSERT_EQ(0, twheel_cell_map_init(&map, self->fd, 1));
-	EXPECT_LE(NR, map.nr);
-	ASSERT_NE(0, twheel_cell_arm(&pool, twheel_cell_acquire(&pool, 5), now_ns()));
-	EXPECT_TRUE(next_event(self->fd, &event));
-}
-
 /* The clock is an hour ahead. */
 TEST_F(libcell, deadlines_are_in_the_time_namespace)
 {
