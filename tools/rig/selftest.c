@@ -86,16 +86,11 @@ static _Noreturn void lacks(const char *what)
 }
 
 #define LACKS(name, what) void selftest_no_##name(void) { lacks(what); }
-LACKS(dup2, "dup2()")
 LACKS(glob, "threads in /proc")
 LACKS(epoll, "epoll")
-LACKS(seeking, "lseek()")
 LACKS(signals, "signals")
 LACKS(timers, "signals")
-LACKS(links, "/proc/PID/fd")
-LACKS(select, "select()")
 LACKS(namespaces, "unshare()")
-LACKS(sockets, "sockets")
 LACKS(nodes, "nodes with permissions")
 LACKS(splice, "splice()")
 LACKS(timerfd, "timerfd")
