@@ -7,8 +7,8 @@ harness := $(SOURCE)/tools/testing/selftests
 
 # Not on the rig: isolation has a program of its own; views reads long texts and sysfs; cell and
 # libcell_race map several pages and fork; timerfd compares with that of the kernel; the others are
-# about epoll, signals, io_uring, page faults, memory cgroups, namespaces or processes.
-NOT_HERE := cell cgroup epoll isolation kill libcell_race stuck timerfd userns uring views
+# about epoll, signals, io_uring, page faults, memory cgroups or processes.
+NOT_HERE := cell cgroup epoll isolation kill libcell_race stuck timerfd uring views
 SELFTESTS := $(notdir $(basename $(wildcard $(selftests)/twheel_*_test.c)))
 SELFTESTS := $(filter-out $(NOT_HERE:%=twheel_%_test),$(SELFTESTS))
 

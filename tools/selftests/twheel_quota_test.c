@@ -562,4 +562,134 @@ TEST_F(quota, unread_detached_events_of_a_restricted_file)
 	close(queue);
 }
 
+/* The ids of a user namespace: 0 is its owner, the others are subordinate ids. */
+#define IDS		100
+#define FIRST		100000
+
+/* Files that have room for the operations of two owners. */
+#define FILES		6
+
+/* Of a child in a namespace, which shares it. */
+struct result {
+	bool mapped;
+	bool unsupported;
+	unsigned int added;
+	int error;
+};
+
+static bool write_map(pid_t child, const char *name, uid_t owner)
+{
+	char path[64];
+	FILE *file;
+	bool good;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", child, name);
+	file = fopen(path, "w");
+	if (!file)
+		return false;
+	good = fprintf(file, "0 %u 1\n1 %u %u\n", owner, FIRST, IDS) > 0;
+	return !fclose(file) && good;
+}
+
+/* Add an operation for each id, until one is refused. */
+static void add_for_all_ids(const int fds[FILES], struct result *result)
+{
+	struct twheel_add_args args = { .deadline = HOUR };
+	uid_t id;
+
+	for (id = 0; id <= IDS && !result->error; id++) {
+		result->error = !act_for(id) ? -1 : op_add(fds[id % FILES], &args);
+		result->added += !result->error;
+	}
+}
+
+/* Let the ids of a new namespace of @owner add operations. */
+static bool add_in_namespace(const int fds[FILES], uid_t owner, struct result *result)
+{
+	int ready[2], mapped[2];
+	pid_t child;
+	char c;
+
+	memset(result, 0, sizeof(*result));
+	if (pipe(ready) || pipe(mapped))
+		return false;
+	child = fork();
+	if (!child) {
+		if (owner && !become(owner))
+			_exit(1);
+		result->unsupported = unshare(CLONE_NEWUSER);
+		if (write(ready[1], "", 1) != 1 || read(mapped[0], &c, 1) != 1)
+			_exit(1);
+		if (!result->unsupported && !setresuid(0, 0, 0))
+			add_for_all_ids(fds, result);
+		_exit(0);
+	}
+	if (child < 0 || read(ready[0], &c, 1) != 1)
+		return false;
+	result->mapped = write_map(child, "uid_map", owner);
+	if (write(mapped[1], "", 1) != 1 || !child_exited_well(child))
+		return false;
+	close(ready[0]);
+	close(ready[1]);
+	close(mapped[0]);
+	close(mapped[1]);
+	return result->mapped || result->unsupported;
+}
+
+/* Whether a user can add an operation; errno is set otherwise. */
+static bool can_add(int fd, uid_t user)
+{
+	bool good = act_for(user) && add_deadline(fd, HOUR, 0, 0);
+	int error = errno;
+
+	act_for(0);
+	errno = error;
+	return good;
+}
+
+/*
+ * All ids of a namespace are charged to its owner, the creator, or, if this is root, to the
+ * namespace itself.
+ */
+TEST_F(quota, ids_of_a_namespace_are_charged_to_its_owner)
+{
+	struct result *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	static const uid_t owners[] = { STRANGER, 0 };
+	unsigned int i, j, ended;
+	struct twheel_event event;
+
+	ASSERT_NE(MAP_FAILED, result);
+	for (i = 0; i < FILES; i++) {
+		self->fds[i] = twheel_open(O_NONBLOCK);
+		ASSERT_LE(0, self->fds[i]);
+	}
+	for (i = 0; i < ARRAY_SIZE(owners); i++) {
+		ASSERT_TRUE(add_in_namespace(self->fds, owners[i], result));
+		if (result->unsupported)
+			SKIP(return, "no user namespaces");
+		EXPECT_EQ(self->ops, result->added);
+		EXPECT_EQ(EDQUOT, result->error);
+		/* The owner itself, unless it is root, and none else. */
+		EXPECT_EQ(!owners[i], can_add(self->fds[0], owners[i]));
+		EXPECT_TRUE(can_add(self->fds[1], STRANGER + 1));
+		EXPECT_TRUE(can_add(self->fds[2], 0));
+		EXPECT_TRUE(can_add(self->fds[3], FIRST));
+		/* Another namespace helps only root, which could add as many without one. */
+		ASSERT_TRUE(add_in_namespace(self->fds, owners[i], result));
+		EXPECT_EQ(owners[i] ? 0 : self->ops, result->added);
+		EXPECT_EQ(EDQUOT, result->error);
+		/* The charges go with the operations. */
+		for (j = 0, ended = 0; j < FILES; j++) {
+			ended += complete_all(self->fds[j], 0, 0, 0);
+			while (read_events(self->fds[j], &event, 1) == 1)
+				;
+		}
+		EXPECT_EQ((owners[i] ? 1 : 2) * self->ops + (owners[i] ? 3 : 4), ended);
+		EXPECT_TRUE(can_add(self->fds[0], owners[i]));
+		EXPECT_EQ(1, complete_all(self->fds[0], 0, 0, 0));
+		EXPECT_EQ(1, read_events(self->fds[0], &event, 1));
+	}
+}
+
 TEST_HARNESS_MAIN

@@ -27,6 +27,5 @@ run()
 
 run twheel_quota_test max_pending=16 max_shared_pending=32 max_purgatories=4 \
 	user_max_purgatories=2 user_max_files=12 user_max_ops=40
-run twheel_userns_test user_max_ops=64
 modprobe twheel
 exit $failed
