@@ -249,6 +249,14 @@ static inline int op_complete(int fd, __u64 id, __u64 value)
 	return call(fd, TWHEEL_IOC_COMPLETE, &args);
 }
 
+/* Complete a new operation. Return: true if there is an event of it. */
+static inline bool end_one(int fd, __u32 flags, __u64 value)
+{
+	__u64 id = add_deadline(fd, HOUR, flags, 0);
+
+	return id && !op_complete(fd, id, value);
+}
+
 static inline int op_watch(int fd, __u64 id,
 			   const struct twheel_watch_spec *specs, __u32 nr)
 {

@@ -19,14 +19,6 @@ FIXTURE_TEARDOWN(epoll)
 	close(self->fd);
 }
 
-/* Create an event by completing an operation. */
-static bool end_one(int fd)
-{
-	__u64 id = add_deadline(fd, HOUR, 0, 0);
-
-	return id && !op_complete(fd, id, 0);
-}
-
 /* An edge is reported when the queue becomes non-empty, or a reader leaves events behind. */
 TEST_F(epoll, edge_is_reported_once)
 {
@@ -34,17 +26,17 @@ TEST_F(epoll, edge_is_reported_once)
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
 	struct twheel_event events[2];
 
-	ASSERT_TRUE(end_one(self->fd));
+	ASSERT_TRUE(end_one(self->fd, 0, 0));
 	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
 	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, 0));
 	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	ASSERT_TRUE(end_one(self->fd));
+	ASSERT_TRUE(end_one(self->fd, 0, 0));
 	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
 	ASSERT_EQ(1, read_events(self->fd, events, 1));
 	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
 	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
 	ASSERT_EQ(1, read_events(self->fd, events, 2));
-	ASSERT_TRUE(end_one(self->fd));
+	ASSERT_TRUE(end_one(self->fd, 0, 0));
 	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
 	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
 	close(epfd);
@@ -81,7 +73,7 @@ TEST_F(epoll, all_pollers_are_woken)
 		ASSERT_EQ(0, epoll_ctl(epfd[i], EPOLL_CTL_ADD, self->fd, &in));
 	}
 	for (round = 0; round < 10; round++) {
-		ASSERT_TRUE(end_one(self->fd));
+		ASSERT_TRUE(end_one(self->fd, 0, 0));
 		for (i = 0; i < POLLERS; i++)
 			ASSERT_EQ(1, epoll_wait(epfd[i], &ready, 1, BUDGET_MS));
 		ASSERT_EQ(1, read_events(self->fd, &event, 1));
@@ -135,7 +127,7 @@ TEST_F(epoll, exclusive_waiters_are_all_woken)
 		ASSERT_TRUE(wait_for(blocked_in(exclusive[i].tid, SYS_epoll_wait) ||
 				     blocked_in(exclusive[i].tid, SYS_epoll_pwait)));
 	}
-	ASSERT_TRUE(end_one(self->fd));
+	ASSERT_TRUE(end_one(self->fd, 0, 0));
 	EXPECT_TRUE(wait_for(nr_woken(exclusive) == 2));
 	for (i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
@@ -150,7 +142,7 @@ TEST_F(epoll, async_is_not_supported)
 	EXPECT_EQ(0, fcntl(self->fd, F_SETFL, O_ASYNC | O_NONBLOCK));
 	EXPECT_EQ(ENOTTY, call(self->fd, FIOASYNC, &on));
 	/* SIGIO would end this process. */
-	EXPECT_TRUE(end_one(self->fd));
+	EXPECT_TRUE(end_one(self->fd, 0, 0));
 }
 
 /* It has no events: as a regular file, it is always ready. */

@@ -89,13 +89,6 @@ static bool ring_read(struct ring *ring, int fd, struct twheel_event *events, un
 	return ring_submit(ring);
 }
 
-static bool end_one(int fd, __u32 flags, __u64 value)
-{
-	__u64 id = add_deadline(fd, HOUR, flags, 0);
-
-	return id && !op_complete(fd, id, value);
-}
-
 TEST_F(uring, read_of_queued_events)
 {
 	struct twheel_event events[4];
