@@ -59,11 +59,9 @@ static inline unsigned int bench_turn(unsigned int rep, unsigned int i, unsigned
 
 int timer_suite(const struct bench_config *config);
 int memory_suite(const struct bench_config *config);
-int wakeups_suite(const struct bench_config *config);
 int purgatory_suite(const struct bench_config *config);
 int cells_case(const struct bench_config *config);
 int peers_suite(const struct bench_config *config);
-int late_op_suite(const struct bench_config *config);
 int irqs_off_suite(const struct bench_config *config);
 
 void irqs_probe_start(u64 seed);

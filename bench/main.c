@@ -47,10 +47,8 @@ MODULE_PARM_DESC(nr, "number of timers or operations (default 1000000)");
 static const struct bench_suite suites[] = {
 	{ "timer",		timer_suite },
 	{ "memory",		memory_suite },
-	{ "wakeups",		wakeups_suite },
 	{ "purgatory",		purgatory_suite },
 	{ "peers",		peers_suite },
-	{ "lateness",	late_op_suite },
 	{ "irqs_off",		irqs_off_suite },
 };
 

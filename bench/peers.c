@@ -10,11 +10,11 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sort.h>
 #include <linux/timekeeping.h>
 #include <linux/vmalloc.h>
 
 #include "bench.h"
-#include "late_op.h"
 #include "ops.h"
 
 #define OF		"twheel_kernel"
@@ -49,7 +49,10 @@ static const struct peers_job jobs[] = {
 	{ "any",	1, .need = 1 },
 };
 
-/* @ids are the numbers of the keys. @late and @early are written by the reaper. */
+/*
+ * @ids are the numbers of the keys. @late, the lateness in ns of @nr_late of @size_late timeouts of
+ * 50 ms, and @early are written by the reaper.
+ */
 static struct peers_run {
 	const struct peers_job	*job;
 	struct twheel		*wheel;
@@ -58,7 +61,9 @@ static struct peers_run {
 	u32			*ids;
 	u32			nr;
 	u32			next;
-	struct late		late;
+	u32			*late;
+	u32			nr_late;
+	u32			size_late;
 	u32			early;
 } run;
 
@@ -72,7 +77,8 @@ static void record(u64 deadline)
 	u64 now = ktime_get_ns();
 
 	run.early += now < deadline;
-	late_record(&run.late, now - deadline);
+	if (run.nr_late < run.size_late)
+		run.late[run.nr_late++] = min_t(u64, now - deadline, U32_MAX);
 }
 
 /**
@@ -179,6 +185,23 @@ static int add_late(struct late_timer *late)
 	return ops_add_custom(&late_ops, specs, twheel_deadline(LATE_NS));
 }
 
+static int compare(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void report_late(void)
+{
+	u32 nr = run.nr_late;
+
+	sort(run.late, nr, sizeof(*run.late), compare, NULL);
+	report("late_p50", "us", run.late[nr / 2]);
+	report("late_p99", "us", run.late[nr * 99 / 100]);
+	report("late_max", "us", run.late[nr - 1]);
+}
+
 /* Add a timeout of 50 ms each millisecond. */
 static int measure_late(struct late_timer *late)
 {
@@ -186,16 +209,16 @@ static int measure_late(struct late_timer *late)
 	u32 i, waited;
 	int err = 0;
 
-	for (i = 0; i < run.late.size && !err; i++) {
+	for (i = 0; i < run.size_late && !err; i++) {
 		while (ktime_get_ns() < start + i * (u64)NSEC_PER_MSEC)
 			usleep_range(100, 200);
 		err = add_late(&late[i]);
 	}
-	for (waited = 0; READ_ONCE(run.late.nr) < i && waited < STUCK_MS; waited++)
+	for (waited = 0; READ_ONCE(run.nr_late) < i && waited < STUCK_MS; waited++)
 		usleep_range(1000, 1100);
-	if (err || run.late.nr < i)
-		return bench_failure("peers: error %d, %u of %u expired", err, run.late.nr, i);
-	late_report(&run.late, run.job->name, OF, "late_", run.nr);
+	if (err || run.nr_late < i)
+		return bench_failure("peers: error %d, %u of %u expired", err, run.nr_late, i);
+	report_late();
 	return 0;
 }
 
@@ -244,7 +267,7 @@ static int measure(struct late_timer *late, bool quick)
 	bench_sample_ns(run.job->name, OF, "cpu", run.nr, ns, nr);
 	err = measure_late(late);
 	if (!err)
-		measure_idle(run.late.size);
+		measure_idle(run.size_late);
 	return err;
 }
 
@@ -253,7 +276,7 @@ static int measure_job(struct late_timer *late, const struct bench_config *confi
 	static const struct twheel_config wheel = { .name = "tw_peers" };
 	int err;
 
-	run.late.nr = 0;
+	run.nr_late = 0;
 	run.early = 0;
 	run.next = 0;
 	if (run.job->need) {
@@ -280,13 +303,14 @@ int peers_suite(const struct bench_config *config)
 {
 	struct late_timer *late;
 	unsigned int i;
-	int err;
+	int err = 0;
 
-	err = late_alloc(&run.late, config->quick ? 200 : 2000);
+	run.size_late = config->quick ? 200 : 2000;
+	run.late = vcalloc(run.size_late, sizeof(*run.late));
 	run.ids = vcalloc(config->nr, sizeof(*run.ids));
-	late = vcalloc(run.late.size, sizeof(*late));
+	late = vcalloc(run.size_late, sizeof(*late));
 	prandom_seed_state(&run.random, config->seed);
-	if (!run.ids || !late)
+	if (!run.late || !run.ids || !late)
 		err = -ENOMEM;
 	for (i = 0; i < ARRAY_SIZE(jobs) && !err; i++) {
 		run.job = &jobs[i];
@@ -295,6 +319,6 @@ int peers_suite(const struct bench_config *config)
 	}
 	vfree(late);
 	vfree(run.ids);
-	late_free(&run.late);
+	vfree(run.late);
 	return err;
 }

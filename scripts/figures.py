@@ -203,34 +203,23 @@ class Goal(NamedTuple):
     def relative(self):
         return self.limit.endswith("x")
 
-    def bound(self, figures):
-        """The limit; None if it is that of a figure that was not measured."""
-        total = 0.0
-        for term in self.limit[2:].rstrip("x").split("+"):
-            if re.fullmatch(r"[\d.]+(/\d+)?", term):
-                number, _, divisor = term.partition("/")
-                total += float(number) / float(divisor or 1)
-            else:
-                found = figures.find(self.path_of(term))
-                if not found:
-                    return None
-                total += found.median
-        return total
+    @property
+    def bound(self):
+        number, _, divisor = self.limit[2:].rstrip("x").partition("/")
+        return float(number) / float(divisor or 1)
 
     def wanted(self, files):
         if self.limit == "-":
             return ""
         text = "at most " if self.limit.startswith("<=") else "at least "
         limit = self.limit[2:].rstrip("x")
-        if not re.fullmatch(r"[\d./]+", limit):
-            return "at most the limit"
         found = [ours.unit for ours, _ in map(self.figures_of, files) if ours]
         unit = f" {found[0].replace('_', ' ')}" if found and found[0] != "ratio" else ""
         return text + (limit if "/" in limit else short(float(limit))) + (
             "" if self.relative else unit)
 
     def path_of(self, peer):
-        """The path of a peer, or of a figure of the limit."""
+        """The path of a peer."""
         path = self.figure.split("/")
         parts = peer.split("/")
         if len(parts) == 1:
@@ -246,9 +235,9 @@ class Goal(NamedTuple):
         return figures.find(self.figure.split("/")), sorted(peers, key=lambda peer: peer.median)
 
     def value(self, figures):
-        """The figure, or its ratio to the best peer; None if it or its limit was not measured."""
+        """The figure, or its ratio to the best peer; None if it was not measured."""
         ours, peers = self.figures_of(figures)
-        if not ours or (self.limit != "-" and self.bound(figures) is None):
+        if not ours:
             return None
         if self.relative or self.limit == "-":
             return ours.median / peers[0].median if peers and peers[0].median else None
@@ -263,19 +252,18 @@ class Goal(NamedTuple):
         if self.relative or self.limit == "-":
             text = f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
             return text + f" ({short(ours.median)} : {short(peers[0].median)} {ours.unit})"
-        notes = [f"{peer.of} {short(peer.median)}" for peer in peers]
-        if "/" in self.limit:
-            notes.append(f"limit {short(self.bound(figures))}")
-        return short(value) + (f" ({', '.join(notes)})" if notes else "")
+        notes = ", ".join(f"{peer.of} {short(peer.median)}" for peer in peers)
+        return short(value) + (f" ({notes})" if notes else "")
 
     def excess(self, files):
         """By which factor the worst value misses the goal: reached up to 1; None if unknown."""
         found = []
-        for value, bound in ((self.value(figures), self.limit != "-" and self.bound(figures))
-                             for figures in files):
-            over, under = (bound, value) if self.limit.startswith(">=") else (value, bound)
-            if value is not None and self.limit != "-":
-                found.append(over / under if under else float("inf") if over else 1)
+        for value in map(self.value, files):
+            if value is None or self.limit == "-":
+                continue
+            over, under = ((self.bound, value) if self.limit.startswith(">=")
+                           else (value, self.bound))
+            found.append(over / under if under else float("inf") if over else 1)
         return max(found, default=None)
 
     def verdict(self, files):
@@ -299,7 +287,7 @@ def goals(kind=None, path=GOALS):
         if not line.strip() or line.startswith("#"):
             continue
         words = line.split(None, 4)
-        if len(words) != 5 or not re.fullmatch(r"-|[<>]=\S+", words[1]) or \
+        if len(words) != 5 or not re.fullmatch(r"-|[<>]=[\d.]+(/\d+)?x?", words[1]) or \
                 len(words[2].split("/")) not in (5, 6):
             raise BadFile(f"{path}:{number}: not a goal: {line}")
         found.append(Goal(*words))
@@ -318,10 +306,8 @@ def needed(figures):
     """The figures of a file that a goal refers to, in the order of the goals."""
     found = {}
     for goal in goals():
-        limits = [figures.find(goal.path_of(term)) for term in goal.limit[2:].split("+")
-                  if term.count("/") > 1]
         ours, peers = goal.figures_of(figures)
-        found.update((figure.key, figure) for figure in filter(None, [ours, *peers, *limits]))
+        found.update((figure.key, figure) for figure in filter(None, [ours, *peers]))
     return found.values()
 
 

@@ -125,7 +125,6 @@ extern const struct contender uring_large_batch;
  * @budget_ns: time limit per figure
  * @only: names of the selected contenders, or NULL for all
  * @memory: measure memory as well
- * @neighbours: measure the lateness beside another user instead
  */
 struct options {
 	unsigned int	pending;
@@ -134,7 +133,6 @@ struct options {
 	uint64_t	budget_ns;
 	const char	*only;
 	bool		memory;
-	bool		neighbours;
 };
 
 /* session.c */
@@ -154,11 +152,7 @@ int memory(const struct contender *contender, unsigned int pending);
 /* suite.c */
 void run_suite(const struct options *options);
 
-/* neighbours.c */
-void run_neighbours(const struct options *options);
-
-/* output.c. The suite is "device" unless set_suite() changes it. */
-void set_suite(const char *name);
+/* output.c */
 void set_exact(void);
 bool is_exact(void);
 void discard(bool yes);

@@ -28,7 +28,6 @@ static const char help[] =
 "  --exact            the clock counts instructions: report them, and discard a first\n"
 "                     repetition; stop a figure after 100 ms\n"
 "  --no-memory        do not measure memory\n"
-"  --neighbours       measure the lateness of one user beside another instead\n"
 "  --quick            fewer operations, no memory\n";
 
 static void refuse(const char *text)
@@ -74,9 +73,6 @@ static void parse_one(struct options *options, int code)
 	case 'm':
 		options->memory = false;
 		break;
-	case 'u':
-		options->neighbours = true;
-		break;
 	case 'q':
 		set_quick(options);
 		break;
@@ -96,7 +92,6 @@ static void parse_options(struct options *options, int argc, char **argv)
 		{ "only", required_argument, NULL, 'o' },
 		{ "exact", no_argument, NULL, 'e' },
 		{ "no-memory", no_argument, NULL, 'm' },
-		{ "neighbours", no_argument, NULL, 'u' },
 		{ "quick", no_argument, NULL, 'q' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
@@ -169,12 +164,7 @@ int main(int argc, char **argv)
 	pin_to_cpu();
 	if (is_exact())
 		yield_to_kernel();
-	if (options.neighbours) {
-		set_suite("neighbours");
-		run_neighbours(&options);
-	} else {
-		run_suite(&options);
-	}
+	run_suite(&options);
 	if (has_failed())
 		return 1;
 	end_suite();

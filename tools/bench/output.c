@@ -10,13 +10,7 @@
 
 #include "bench.h"
 
-static const char *suite = "device";
 static bool failed, exact, discarding;
-
-void set_suite(const char *name)
-{
-	suite = name;
-}
 
 /* Times are numbers of instructions. */
 void set_exact(void)
@@ -37,7 +31,7 @@ void discard(bool yes)
 
 void end_suite(void)
 {
-	printf("end suite=%s\n", suite);
+	puts("end suite=device");
 }
 
 void failure(const char *format, ...)
@@ -60,7 +54,7 @@ bool has_failed(void)
 static void words(const char *kind, const struct contender *contender, const char *figure,
 		  unsigned int pending)
 {
-	printf("%s suite=%s case=%s of=%s what=%s pending=%u", kind, suite, contender->case_name,
+	printf("%s suite=device case=%s of=%s what=%s pending=%u", kind, contender->case_name,
 	       contender->name, figure, pending);
 }
 
