@@ -18,8 +18,6 @@ GOALS = FOLDER / "goals.txt"
 
 UNITS = ("ns", "us", "instructions", "lines", "locks", "hand-overs", "bytes", "ticks",
          "per_second", "count", "ratio")
-# The suites of the rig that count and take no time.
-COUNTED = ("lines", "handover", "hot_key")
 
 
 class BadFile(Exception):
@@ -194,10 +192,10 @@ class Goal(NamedTuple):
     @property
     def kind(self):
         """The table of the goal."""
-        place, suite = self.figure.split("/")[:2]
+        place = self.figure.split("/")[0]
         if place == "peers" or self.limit == "-":
             return "peers" if place == "peers" else "ratios"
-        return "exact" if place.startswith("exact") or suite in COUNTED else "native"
+        return "exact" if place.startswith("exact") or place == "rig" else "native"
 
     @property
     def relative(self):

@@ -4,8 +4,8 @@
  *
  * One thread plays all virtual CPUs, which take turns: each CPU adds one of its operations with a
  * key of their own in turn, until each has added POOL, and then they signal the keys in the same
- * order. A signal on the device includes the read of the event. Figures are per pair of add and
- * signal:
+ * order. A signal on the device includes the read of the event. Timers are cancelled. Figures are
+ * per pair of add and end:
  *
  *	locks		locks taken
  *	handed_over	locks that another CPU was the last to hold
@@ -14,6 +14,8 @@
  *
  * The cases:
  *
+ *	timers_own	timers on the shard of each CPU
+ *	ops_own		a purgatory for each CPU
  *	ops_shared	one purgatory
  *	device_file	one file
  *	device_user	a file for each CPU, of the same user
@@ -56,8 +58,9 @@ static struct player {
 	struct program_op ops[POOL];
 } players[CPUS_MAX];
 
-static struct twheel_purgatory *purgatory;
-static struct program_op others[OTHERS];
+static struct twheel_purgatory *purgatories[CPUS];
+static struct twheel_timer timers[CPUS][POOL];
+static struct program_op others[CPUS][OTHERS];
 static u64 random_state = 1;
 static unsigned int round_nr;
 
@@ -67,7 +70,8 @@ static u64 far(void)
 	return AHEAD + (random_state >> 28);
 }
 
-static void op_add(struct program_op *op, u64 deadline, struct twheel_key key)
+static void op_add(struct twheel_purgatory *purgatory, struct program_op *op, u64 deadline,
+		   struct twheel_key key)
 {
 	expect(!program_op_add(purgatory, op, deadline, key, 0), "twheel_op_add");
 }
@@ -78,18 +82,28 @@ static struct twheel_key key_of(unsigned int cpu, unsigned int i)
 	return (struct twheel_key) { { cpu, round_nr * POOL + i } };
 }
 
-/* Calls of a CPU: add its i-th operation, or signal the key of it */
+/* Calls of a CPU: add its i-th timer or operation, or end it */
+
+static void timer_add_one(unsigned int cpu, unsigned int i)
+{
+	expect(!twheel_timer_add(&timers[cpu][i], twheel_deadline(far())), "add");
+}
+
+static void timer_cancel_one(unsigned int cpu, unsigned int i)
+{
+	expect(!twheel_timer_cancel(&timers[cpu][i]), "cancel");
+}
 
 static void op_add_one(unsigned int cpu, unsigned int i)
 {
-	op_add(&players[cpu].ops[i], twheel_deadline(far()), key_of(cpu, i));
+	op_add(purgatories[cpu], &players[cpu].ops[i], twheel_deadline(far()), key_of(cpu, i));
 }
 
 static void op_signal_one(unsigned int cpu, unsigned int i)
 {
 	struct twheel_key key = key_of(cpu, i);
 
-	expect(twheel_signal(purgatory, &key, 1, 1) == 1, "twheel_signal");
+	expect(twheel_signal(purgatories[cpu], &key, 1, 1) == 1, "twheel_signal");
 	twheel_op_put(&players[cpu].ops[i].op);
 }
 
@@ -124,20 +138,43 @@ static void device_signal_one(unsigned int cpu, unsigned int i)
 
 /* Setup and cleanup of all players */
 
-static void purgatory_set(unsigned int nr_others)
+static void never_called(struct twheel_timer *timer)
+{
+	program_fail("a timer fired");
+}
+
+static void timers_own(void)
+{
+	unsigned int cpu, i;
+
+	for (cpu = 0; cpu < CPUS; cpu++)
+		for (i = 0; i < POOL; i++)
+			twheel_timer_init(&timers[cpu][i], twheel_system(), never_called);
+}
+
+static void purgatory_set(unsigned int cpu, unsigned int nr_others)
 {
 	unsigned int i;
 
-	purgatory = program_purgatory(1 << 16);
+	purgatories[cpu] = program_purgatory(1 << 16);
 	for (i = 0; i < nr_others; i++) {
-		op_add(&others[i], TWHEEL_NEVER, key_of(CPUS_MAX, i));
+		op_add(purgatories[cpu], &others[cpu][i], TWHEEL_NEVER, key_of(CPUS_MAX, i));
 		rig_settle();
 	}
 }
 
+static void ops_own(void)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < CPUS; cpu++)
+		purgatory_set(cpu, OTHERS);
+}
+
 static void ops_shared(void)
 {
-	purgatory_set(OTHERS);
+	purgatory_set(0, OTHERS);
+	purgatories[1] = purgatories[0];
 }
 
 static void files_set(const char *name, unsigned int nr)
@@ -177,28 +214,34 @@ static void close_all(void)
 	struct file *control = program_open("/dev/twheel-control");
 	unsigned int cpu;
 
-	twheel_purgatory_destroy(purgatory);
-	purgatory = NULL;
 	if (players[0].file)
 		rig_close(players[0].file);
 	if (players[1].file && players[1].file != players[0].file)
 		rig_close(players[1].file);
-	for (cpu = 0; cpu < CPUS; cpu++)
+	if (purgatories[1] != purgatories[0])
+		twheel_purgatory_destroy(purgatories[1]);
+	twheel_purgatory_destroy(purgatories[0]);
+	for (cpu = 0; cpu < CPUS; cpu++) {
 		players[cpu].file = NULL;
+		purgatories[cpu] = NULL;
+	}
 	program_remove_name(control, "handover");
 	rig_close(control);
 }
 
 static const struct job {
 	const char *name;
+	const char *figure;
 	void (*open)(void);
 	void (*add)(unsigned int cpu, unsigned int i);
 	void (*end)(unsigned int cpu, unsigned int i);
 } jobs[] = {
-	{ "ops_shared", ops_shared, op_add_one, op_signal_one },
-	{ "device_file", device_file, device_add_one, device_signal_one },
-	{ "device_user", device_user, device_add_one, device_signal_one },
-	{ "device_named", device_named, device_add_one, device_signal_one },
+	{ "ops_shared", "add_signal_keys1", ops_shared, op_add_one, op_signal_one },
+	{ "device_file", "add_signal_keys1", device_file, device_add_one, device_signal_one },
+	{ "device_user", "add_signal_keys1", device_user, device_add_one, device_signal_one },
+	{ "device_named", "add_signal_keys1", device_named, device_add_one, device_signal_one },
+	{ "timers_own", "add_cancel", timers_own, timer_add_one, timer_cancel_one },
+	{ "ops_own", "add_signal_keys1", ops_own, op_add_one, op_signal_one },
 };
 
 static void on(unsigned int cpu)
@@ -242,11 +285,11 @@ static void run_job(const struct job *job)
 			rig_count_start(false);
 		round_of(job);
 	}
-	sample("handover", job->name, "add_signal_keys1", ":locks", POOL, "locks",
+	sample("handover", job->name, job->figure, ":locks", POOL, "locks",
 	       rig_counts.locks / pairs);
-	sample("handover", job->name, "add_signal_keys1", ":handed_over", POOL, "hand-overs",
+	sample("handover", job->name, job->figure, ":handed_over", POOL, "hand-overs",
 	       rig_counts.handed_over / pairs);
-	sample("handover", job->name, "add_signal_keys1", ":moved", POOL, "lines",
+	sample("handover", job->name, job->figure, ":moved", POOL, "lines",
 	       rig_counts.moved / pairs);
 	on(0);
 	rig_works_hold(false);
@@ -274,10 +317,10 @@ static void hot_pairs(unsigned int cpus, unsigned int nr)
 	for (i = 0; i < nr; i++) {
 		op = &players[0].ops[i % POOL];
 		on(call++ % cpus);
-		op_add(op, twheel_deadline(far()), key);
+		op_add(purgatories[0], op, twheel_deadline(far()), key);
 		rig_settle();
 		on(call++ % cpus);
-		expect(twheel_signal(purgatory, &key, 1, 1) == 1, "twheel_signal");
+		expect(twheel_signal(purgatories[0], &key, 1, 1) == 1, "twheel_signal");
 		twheel_op_put(&op->op);
 		rig_settle();
 	}
@@ -296,7 +339,7 @@ static void run_hot_key(void)
 
 	printf("begin suite=hot_key pending=1\n");
 	rig_works_hold(true);
-	purgatory_set(0);
+	purgatory_set(0, 0);
 	for (cpus = 1; cpus <= CPUS_MAX; cpus *= 2) {
 		struct rig_counts held;
 		double time;

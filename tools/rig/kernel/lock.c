@@ -13,13 +13,10 @@
 /* Iterations before a waiter calls sched_yield(): the owner may not be running. */
 #define SPINS	200
 
-void rig_spin_slow(spinlock_t *lock, u32 ticket)
+void rig_spin_slow(spinlock_t *lock)
 {
-	unsigned int spins = 0;
-#ifdef RIG_FAIR
-	while (__atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE) != ticket) {
-#else
 	u32 nobody = 0, self = rig_self()->tid;
+	unsigned int spins = 0;
 
 	while (READ_ONCE(lock->owner) ||
 	       !__atomic_compare_exchange_n(&lock->owner, &nobody, self, false,
@@ -29,7 +26,6 @@ void rig_spin_slow(spinlock_t *lock, u32 ticket)
 			abort();
 		}
 		nobody = 0;
-#endif
 		__builtin_ia32_pause();
 		if (++spins > SPINS)
 			sched_yield();

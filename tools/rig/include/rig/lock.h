@@ -3,8 +3,7 @@
  * Spinlocks, mutexes, read-write semaphores.
  *
  * The word of a spinlock is the ID of its owner, so that lockdep_assert_held() checks the
- * owner and an unlock by another thread is detected. With RIG_FAIR it is a ticket lock
- * instead, for measurements: two CPUs alternate as with the kernel's spinlocks.
+ * owner and an unlock by another thread is detected.
  */
 #ifndef _RIG_LOCK_H
 #define _RIG_LOCK_H
@@ -15,11 +14,7 @@
 
 /* Of four bytes, as in the kernel. */
 typedef struct spinlock {
-#ifdef RIG_FAIR
-	u16 owner, next;
-#else
 	u32 owner;
-#endif
 } spinlock_t;
 typedef spinlock_t raw_spinlock_t;
 
@@ -33,39 +28,25 @@ typedef spinlock_t raw_spinlock_t;
 #define DEFINE_SPINLOCK(name)		spinlock_t name = __SPIN_LOCK_UNLOCKED(name)
 #define spin_lock_init(lock)		((void)(*(lock) = (spinlock_t)__SPIN_LOCK_UNLOCKED()))
 
-void rig_spin_slow(spinlock_t *lock, u32 ticket);
+void rig_spin_slow(spinlock_t *lock);
 void rig_not_held(const char *file, int line, const char *lock);
 
 static __always_inline void spin_lock(spinlock_t *lock)
 {
 	struct rig_self *self = rig_self();
-#ifdef RIG_FAIR
-	u16 ticket = __atomic_fetch_add(&lock->next, 1, __ATOMIC_RELAXED);
-
-	if (__atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE) != ticket)
-		rig_spin_slow(lock, ticket);
-#else
 	u32 nobody = 0;
 
 	rig_jitter();
 	RIG_LOCK_BEGIN(lock);
 	if (!__atomic_compare_exchange_n(&lock->owner, &nobody, self->tid, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		rig_spin_slow(lock, 0);
-#endif
+		rig_spin_slow(lock);
 	self->atomic++;
 }
 
 static __always_inline bool spin_trylock(spinlock_t *lock)
 {
 	struct rig_self *self = rig_self();
-#ifdef RIG_FAIR
-	u16 ticket = __atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE);
-
-	if (!__atomic_compare_exchange_n(&lock->next, &ticket, ticket + 1, false,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return false;
-#else
 	u32 nobody = 0;
 
 	RIG_LOCK_BEGIN(lock);
@@ -74,7 +55,6 @@ static __always_inline bool spin_trylock(spinlock_t *lock)
 		RIG_LOCK_END(lock);
 		return false;
 	}
-#endif
 	self->atomic++;
 	return true;
 }
@@ -82,14 +62,11 @@ static __always_inline bool spin_trylock(spinlock_t *lock)
 static __always_inline void spin_unlock(spinlock_t *lock)
 {
 	struct rig_self *self = rig_self();
-#ifdef RIG_FAIR
-	__atomic_store_n(&lock->owner, lock->owner + 1, __ATOMIC_RELEASE);
-#else
+
 	if (unlikely(READ_ONCE(lock->owner) != self->tid))
 		rig_not_held(__FILE__, __LINE__, "spin_unlock");
 	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
 	RIG_LOCK_END(lock);
-#endif
 	self->atomic--;
 	rig_jitter();
 }
@@ -161,11 +138,7 @@ static inline bool refcount_dec_and_lock(refcount_t *r, spinlock_t *lock)
 
 static inline bool rig_holds_spinlock(const spinlock_t *lock)
 {
-#ifdef RIG_FAIR
-	return true;
-#else
 	return READ_ONCE(lock->owner) == rig_self()->tid;
-#endif
 }
 
 static inline bool rig_holds_mutex(const struct mutex *mutex)
