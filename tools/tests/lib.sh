@@ -22,6 +22,12 @@ passes()
 	echo "$result $count - $name"
 }
 
+# same EXPECTED ACTUAL
+same()
+{
+	diff <(echo "$1") <(echo "$2")
+}
+
 # quiet NAME OUTPUT: a case that passes if OUTPUT is empty.
 quiet()
 {
