@@ -82,8 +82,8 @@ static bool is_uuid(const u8 *bytes)
 }
 
 /*
- * Write the name of a key: a text, a number or a UUID, as twheelctl takes it, or else its two
- * words. There are no control characters in it.
+ * Write the name of a key: a text, a number or a UUID, or else its two words. There are no control
+ * characters in it.
  */
 void twheel_key_name(char *name, const struct twheel_key *key)
 {

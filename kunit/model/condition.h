@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The meaning of conditions, for the KUnit model and the torture: the number of missing keys or
+ * The meaning of conditions, for all models of operations: the number of missing keys or
  * the missing amount, from the number of satisfied keys and the sum of the amounts.
  *
  * Two programs of user space do not use it. The fuzzer's threads signal keys of operations

@@ -3,7 +3,7 @@
  * Shared by the selftests: wrappers for the ioctls of the device, waiting for events
  * with a timeout, and helpers that inspect other tasks.
  *
- * The tests do not use libtwheel, so that they can pass arguments that a library would
+ * The tests do not use a library, so that they can pass arguments that a library would
  * reject. The helpers return an errno, 0 for success.
  *
  * No test relies on a fixed delay: it waits for a condition for up to BUDGET_MS, and
@@ -78,8 +78,8 @@ static inline int rounds(int nr)
 }
 
 /*
- * Return: true in a guest whose clocks count its instructions, see scripts/vm. No load delays
- * it, so that bounds are exact.
+ * Return: true in a guest whose clocks count its instructions. No load delays it, so that
+ * bounds are exact.
  */
 static inline bool virtual_time(void)
 {
@@ -158,8 +158,7 @@ static inline int call(int fd, unsigned long request, void *args)
 
 /*
  * @attempt evaluates to an errno, which must be the documented
- * @error of @call. scripts/check-abi compares GIVES() with
- * Documentation/calls.toml.
+ * @error of @call.
  */
 #define GIVES(call, error, attempt)					\
 do {									\

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The errors that depend only on the arguments, the node, the access mode or a right, from
- * Documentation/calls.toml.  twheel_abi_test covers sizes and pointers, and GIVES() in other
+ * twheel_calls.h.  twheel_abi_test covers sizes and pointers, and GIVES() in other
  * programs the errors that need a scenario.
  */
 #include "refused.h"
