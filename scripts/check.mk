@@ -93,7 +93,7 @@ $(fuzz):
 
 # With LONG=1 all benchmarks run, last and alone: they load all CPUs, which torture would take for a
 # stall, and other stages would distort the figures.
-exact: $(if $(LONG),guest-bench guest-6.1 $(filter-out exact,$(STAGES))) guest-6.12
+exact: $(if $(LONG),guest-bench $(filter-out exact,$(STAGES))) guest-6.12
 	$(stage) env STAGED=1 scripts/check-exact
 
 guests := $(addprefix guest-,$(kernels))
