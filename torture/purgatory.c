@@ -161,21 +161,13 @@ static void stop_softirqs(struct torture_purgatory *p)
 		hrtimer_cancel(&p->softirq[i].timer);
 }
 
-static void flush_wheels(struct torture_purgatory *p)
-{
-	unsigned int i;
-
-	for (i = 0; i < TORTURE_WHEELS; i++)
-		twheel_flush(p->wheel[i]);
-}
-
 /* Stop all calls. From here on only deadlines expire. */
 static void quiesce(struct torture_purgatory *p)
 {
 	down_write(&p->gate);
 	stop_softirqs(p);
 	WRITE_ONCE(p->closing, true);
-	flush_wheels(p);
+	purgatory_flush_wheels(p);
 }
 
 /* Drain a purgatory with at most @limit pending operations. */
@@ -204,7 +196,7 @@ static void complete_pending(struct torture_purgatory *p, struct torture_thread 
 	purgatory_cancel_idle(p);
 	purgatory_complete_all(p, &thread->rng);
 	/* A reaper unlinks an expired operation first and updates the counts later. */
-	flush_wheels(p);
+	purgatory_flush_wheels(p);
 	twheel_purgatory_get_stats(p->purgatory, &stats);
 	if (stats.pending)
 		torture_fail(FAIL_LOST, NULL, "operations pending after twheel_complete_all()");

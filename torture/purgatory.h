@@ -374,6 +374,7 @@ void purgatories_tear_down(void);
 void purgatory_keeper(struct torture_thread *thread);
 
 /* purgatory_end.c */
+void purgatory_flush_wheels(struct torture_purgatory *p);
 void purgatory_inspect(struct torture_purgatory *p);
 void purgatory_wait_for_near(struct torture_purgatory *p);
 void purgatory_check_limits(struct torture_purgatory *p, struct torture_thread *thread);

@@ -98,7 +98,7 @@ static u64 all_ended(const struct twheel_purgatory_stats *stats)
 	       stats->ended[TWHEEL_REASON_CANCELLED];
 }
 
-static void flush_wheels(struct torture_purgatory *p)
+void purgatory_flush_wheels(struct torture_purgatory *p)
 {
 	unsigned int i;
 
@@ -119,10 +119,10 @@ void purgatory_inspect(struct torture_purgatory *p)
 		return;
 	twheel_purgatory_get_stats(p->purgatory, &before);
 	survey(p, seen);
-	flush_wheels(p);
+	purgatory_flush_wheels(p);
 	twheel_purgatory_get_stats(p->purgatory, &after);
 	/* An operation without keys in the table that has not been counted as ended. */
-	flush_wheels(p);
+	purgatory_flush_wheels(p);
 	twheel_purgatory_get_stats(p->purgatory, &last);
 	if (all_ended(&before) == all_ended(&last)) {
 		expect_count(p, "pending", after.pending, seen->ops);
