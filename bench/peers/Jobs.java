@@ -202,10 +202,8 @@ public final class Jobs {
         Arrays.sort(us);
         if (us[0] < -10000)
             fail("early by more than 10 ms");
-        report("late_min", "us", us[0]);
         report("late_p50", "us", us[number / 2]);
         report("late_p99", "us", us[number * 99 / 100]);
-        report("late_max", "us", us[number - 1]);
     }
 
     public static void main(String[] args) throws Exception {
@@ -232,11 +230,9 @@ public final class Jobs {
         Thread.sleep((long) (seconds * 1000));
         late((int) (seconds * 1000));
         Thread.sleep(100);
-        cpu = others(Jobs::cpuOf);
         long nr = others(Jobs::switchesOf);
         Thread.sleep((long) (seconds * 1000));
         report("wakeups", "per_second", (others(Jobs::switchesOf) - nr) / seconds);
-        report("idle_cpu", "us", (others(Jobs::cpuOf) - cpu) / 1e3 / seconds);
         if (expired.get() != 0)
             fail("items expired before their deadlines");
         if (need != 0 && peer.watched() < KEYS * pending)

@@ -23,9 +23,8 @@
  *			and with the time given.
  *	bytes		growth of the process, or of a kernel that does the work, per pending item
  *	late_*		from the deadline to the callback. Each millisecond, a timeout of 50 ms is
- *			added. late_min is negative if a timeout is early.
+ *			added.
  *	wakeups		context switches per second while nothing is due
- *	idle_cpu	CPU time per second meanwhile
  *	system_call	a system call that does nothing, if the kernel does the work
  *	clock		reading the clock, otherwise
  *
@@ -373,15 +372,13 @@ static int by_value(const void *a, const void *b)
 static void report_late(void)
 {
 	qsort(late, nr_late, sizeof(*late), by_value);
-	report("late_min", "us", late[0] / 1e3);
 	report("late_p50", "us", late[nr_late / 2] / 1e3);
 	report("late_p99", "us", late[nr_late * 99 / 100] / 1e3);
-	report("late_max", "us", late[nr_late - 1] / 1e3);
 }
 
 static void idle(double seconds)
 {
-	uint64_t start = now_ns(), cpu = cpu_ns(), nr = switches(), now;
+	uint64_t start = now_ns(), nr = switches(), now;
 
 	do {
 		check(peer.take(&session, seconds * 1e3), "take");
@@ -391,8 +388,6 @@ static void idle(double seconds)
 	/* Without the wake-up that ends the measurement. */
 	nr = switches() - nr;
 	report("wakeups", "per_second", nr ? (nr - 1) / seconds : 0);
-	if (!peer_in_kernel)
-		report("idle_cpu", "us", (cpu_ns() - cpu) / 1e3 / seconds);
 }
 
 /* To tell how much of the other figures they are. */
