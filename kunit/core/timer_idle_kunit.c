@@ -99,7 +99,7 @@ static void quiet_add(struct timer_set *timer_set, const struct quiet *quiet)
 	unsigned int i;
 
 	for (i = 0; i < timer_set->size && quiet->delay; i++)
-		timer_set_add(&timer_set->member[i], deadline, 0, 0);
+		timer_set_add(&timer_set->member[i], deadline, 0);
 	for (i = 0; i < timer_set->size && quiet->cancel; i++)
 		twheel_timer_cancel(&timer_set->member[i].timer);
 }
@@ -204,7 +204,7 @@ static int idle_init(struct kunit_suite *suite)
 	count_wakeups();
 	for (i = 0; i < NR_QUIET; i++)
 		quiet_add(&timer_sets[i], &quiets[i]);
-	timer_set_add(&rearmed.member[0], twheel_deadline(HOUR_NS / 2), 0, 0);
+	timer_set_add(&rearmed.member[0], twheel_deadline(HOUR_NS / 2), 0);
 	for (i = 0; i < MINUTES; i++) {
 		vtime_sleep(60 * NSEC_PER_SEC);
 		twheel_timer_rearm(&rearmed.member[0].timer, twheel_deadline(HOUR_NS / 2),

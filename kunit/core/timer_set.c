@@ -76,28 +76,14 @@ static u64 sum(u64 a, u64 b)
 	return check_add_overflow(a, b, &s) || s > KTIME_MAX ? KTIME_MAX : s;
 }
 
-/* Initialise a member, unless it has been initialised with the same flags. */
-static void member_init(struct member *member, unsigned int flags)
-{
-	struct twheel *wheel = member->timer_set->wheel;
-
-	if (member->ready && member->flags == flags)
-		return;
-	twheel_wall_timer_init(container_of(&member->timer, struct twheel_wall_timer, timer), wheel,
-			       member_fired, flags);
-	member->flags = flags;
-	member->ready = true;
-}
-
-int timer_set_add(struct member *member, u64 deadline, u64 slack, unsigned int flags)
+int timer_set_add(struct member *member, u64 deadline, u64 slack)
 {
 	struct timer_set *timer_set = member->timer_set;
 	u64 allowed = slack;
 	int err;
 
-	member_init(member, flags);
-	member->nr_fired = 0;
-	member->error = 0;
+	twheel_wall_timer_init(container_of(&member->timer, struct twheel_wall_timer, timer),
+			       timer_set->wheel, member_fired, 0);
 	member->deadline = deadline;
 	/*
 	 * All fields are set before the add, since the timer may fire before the add

@@ -15,8 +15,6 @@
  * @part: as in &struct twheel_wall_timer
  * @timer: the timer
  * @timer_set: the set
- * @flags: flags of the timer
- * @ready: the timer has been initialised with @flags
  * @deadline: by the clock of the wheel, as are @latest, @added and @fired
  * @latest: latest expiry, without the overhead of the machine
  * @added: when it was added
@@ -29,8 +27,6 @@ struct member {
 	struct twheel_wall_part	part;
 	struct twheel_timer	timer;
 	struct timer_set	*timer_set;
-	unsigned int		flags;
-	bool			ready;
 	u64			deadline;
 	u64			latest;
 	u64			added;
@@ -58,8 +54,8 @@ int timer_set_start(struct timer_set *timer_set, const struct twheel_config *con
 		    unsigned int size);
 void timer_set_end(struct timer_set *timer_set);
 
-/* Add a member, for the first time or again. Return: see twheel_timer_add(). */
-int timer_set_add(struct member *member, u64 deadline, u64 slack, unsigned int flags);
+/* Add a member. Return: see twheel_timer_add(). */
+int timer_set_add(struct member *member, u64 deadline, u64 slack);
 
 /* Return the overhead of the machine if all timers of a set are due at once. */
 u64 timer_set_slop(const struct timer_set *timer_set);
