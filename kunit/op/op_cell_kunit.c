@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests for operations with a cell: the transitions of Documentation/cells-protocol.rst. The
- * suite plays the program. Races on several CPUs are left to twheel_cell_test and the rig.
+ * suite plays the program. twheel_cell_test has what programs may ask for and what is refused, and
+ * twheel_cell_race_test, on the rig, races on several CPUs.
  */
 #include <linux/atomic.h>
 #include <linux/time64.h>
@@ -122,40 +123,6 @@ static void op_with_a_timeout_of_30_s_is_looked_at_each_26_s(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, word() & ~TWHEEL_CELL_TIME, LIFE | TWHEEL_CELL_ENDED);
 }
 
-static void idle_op_neither_expires_nor_wakes(struct kunit *test)
-{
-	struct probe *probe = add_watching(test, SECOND);
-	struct twheel_op_progress progress;
-	u64 wakeups;
-
-	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), 0);
-	KUNIT_EXPECT_FALSE(test, progress.idle);
-	KUNIT_EXPECT_EQ(test, progress.deadline, time_of(word()));
-	cancel();
-	vtime_sleep(10 * SECOND);
-	wakeups = stats_of(probe_wheel).wakeups;
-	vtime_sleep(100 * SECOND);
-	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).wakeups, wakeups);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), 0);
-	KUNIT_EXPECT_TRUE(test, progress.idle);
-	KUNIT_EXPECT_EQ(test, progress.deadline, TWHEEL_NEVER);
-	expect_counts(test, 1, 1, 1);
-}
-
-static void op_is_lowered_by_a_call(struct kunit *test)
-{
-	struct probe *probe = add_watching(test, 100 * SECOND);
-	u64 from = word(), to = LIFE | time_in(SECOND);
-
-	KUNIT_EXPECT_EQ(test, twheel_op_exchange_cell(&probe->op, from + 1, to), -EAGAIN);
-	KUNIT_EXPECT_EQ(test, word(), from);
-	KUNIT_EXPECT_EQ(test, twheel_op_exchange_cell(&probe->op, from, to), 0);
-	vtime_sleep(2 * SECOND);
-	expect_cell_expired(test, probe, time_of(to));
-	KUNIT_EXPECT_EQ(test, twheel_op_exchange_cell(&probe->op, word(), to), -EALREADY);
-}
-
 /* A call that is overtaken by another one between its word and its timer changes nothing. */
 static void later_call_does_not_raise_the_timer(struct kunit *test)
 {
@@ -267,6 +234,7 @@ static void ended_op_leaves_the_word_alone(struct kunit *test)
 
 	vtime_sleep(2 * SECOND);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+	KUNIT_EXPECT_EQ(test, twheel_op_exchange_cell(&probe->op, word(), LIFE), -EALREADY);
 	atomic64_set(&cell, 5);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probe->op), -EALREADY);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&probe->op, 1), -EALREADY);
@@ -284,33 +252,6 @@ static void two_ops_in_a_cell_end_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first->ended, 1);
 	KUNIT_EXPECT_EQ(test, second->ended, 1);
 	expect_counts(test, 0, 0, 0);
-}
-
-static void ended_word_of_a_program_expires(struct kunit *test)
-{
-	struct probe *probe = add_watching(test, SECOND);
-	u64 queued = time_of(word());
-
-	atomic64_set(&cell, LIFE | TWHEEL_CELL_ENDED | time_in(1000 * SECOND));
-	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 1), 0);
-	vtime_sleep(2 * SECOND);
-	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
-	KUNIT_EXPECT_LE(test, probe->result.time, queued + 2 * twheel_tick_ns(probe_wheel));
-}
-
-static void failed_add_ends_the_word(struct kunit *test)
-{
-	struct probe *probe = probe_new(test);
-
-	probe_limit(test, 1, 0);
-	probe_pending(test, TWHEEL_COND_ANY, 0, 1, 1);
-	KUNIT_EXPECT_EQ(test, add(probe, SECOND, NULL, (struct twheel_op_args){}), -ENOSPC);
-	KUNIT_EXPECT_TRUE(test, word() & TWHEEL_CELL_ENDED);
-	probe_limit(test, 2, 1);
-	KUNIT_EXPECT_EQ(test, add(probe, SECOND, probe_keys_new(test, KEY, 2),
-				  (struct twheel_op_args) { .condition = TWHEEL_COND_ANY }),
-			-ENOSPC);
-	KUNIT_EXPECT_TRUE(test, word() & TWHEEL_CELL_ENDED);
 }
 
 static struct probe *idle_probe;
@@ -337,32 +278,6 @@ static void idle_op_is_pending_while_all_are_completed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, idle_probe->ended, 0);
 }
 
-static void unsuitable_op_is_refused(struct kunit *test)
-{
-	static const struct twheel_op_args refused[] = {
-		{ .slack_ns = 1 },
-		{ .flags = TWHEEL_OP_WALL },
-		{ .condition = TWHEEL_COND_ALL },
-		{ .condition = TWHEEL_COND_QUORUM, .quorum = 1 },
-		{ .condition = TWHEEL_COND_SUM, .threshold = 1 },
-	};
-	struct probe_keys *keys = probe_keys_new(test, KEY, 1);
-	struct probe *probe = probe_new(test);
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(refused); i++)
-		KUNIT_EXPECT_EQ(test, add(probe, SECOND, refused[i].condition ? keys : NULL,
-					  refused[i]), -EINVAL);
-	keys->spec[0].need = 2;
-	KUNIT_EXPECT_EQ(test, add(probe, SECOND, keys,
-				  (struct twheel_op_args) { .condition = TWHEEL_COND_ANY }),
-			-EINVAL);
-	atomic64_set(&cell, 0);
-	probe = add_watching(test, SECOND);
-	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, probe->watch + 1, 1),
-			-EINVAL);
-}
-
 static int cell_init(struct kunit *test)
 {
 	atomic64_set(&cell, 0);
@@ -372,8 +287,6 @@ static int cell_init(struct kunit *test)
 static struct kunit_case cell_cases[] = {
 	KUNIT_CASE(add_begins_a_life),
 	KUNIT_CASE(op_with_a_timeout_of_30_s_is_looked_at_each_26_s),
-	KUNIT_CASE(idle_op_neither_expires_nor_wakes),
-	KUNIT_CASE(op_is_lowered_by_a_call),
 	KUNIT_CASE(later_call_does_not_raise_the_timer),
 	KUNIT_CASE(parked_op_is_armed_by_a_call),
 	KUNIT_CASE(signal_ends_armed_and_skips_idle_op),
@@ -382,10 +295,7 @@ static struct kunit_case cell_cases[] = {
 	KUNIT_CASE(calls_end_the_present_life),
 	KUNIT_CASE(ended_op_leaves_the_word_alone),
 	KUNIT_CASE(two_ops_in_a_cell_end_once),
-	KUNIT_CASE(ended_word_of_a_program_expires),
-	KUNIT_CASE(failed_add_ends_the_word),
 	KUNIT_CASE(idle_op_is_pending_while_all_are_completed),
-	KUNIT_CASE(unsuitable_op_is_refused),
 	{}
 };
 
