@@ -27,6 +27,7 @@
 /* Each watch is used once per operation, to detect a use after unwatch. */
 #define OP_MODEL_SLOTS	40
 #define OP_MODEL_POISON	0x5a
+#define OP_MODEL_WALKS	2
 
 enum op_model_life {
 	OP_MODEL_NEW,
@@ -58,6 +59,8 @@ struct op_model;
  * @result: result reported in the callback
  * @releases: number of releases
  * @visited: number of times that an iterator returned it
+ * @steady: bit mask of the walks since whose begin it is pending, with the same keys
+ * @seen: bit mask of the walks that have visited it
  * @life: expected state, also in all following members
  * @condition: its condition
  * @quorum: number of keys for TWHEEL_COND_QUORUM
@@ -84,6 +87,8 @@ struct op_model_op {
 	struct twheel_op_result		result;
 	unsigned int			releases;
 	unsigned int			visited;
+	unsigned long			steady;
+	unsigned long			seen;
 
 	enum op_model_life		life;
 	enum twheel_condition		condition;
@@ -97,6 +102,14 @@ struct op_model_op {
 	struct twheel_op_result		end;
 	unsigned int			end_order;
 	u64				latest;
+};
+
+/* A walk with a step of the iterator after each step of the test. @at is held by the iterator. */
+struct op_model_walk {
+	struct twheel_op_iter	iter;
+	bool			active;
+	struct op_model_op	*at;
+	unsigned int		visits;
 };
 
 /**
@@ -113,6 +126,7 @@ struct op_model_op {
  * @nr_ended: number of ended operations so far
  * @any_order: the operations of this step may end in any order
  * @stats: expected counts
+ * @walk: walks over the pending operations
  * @op: the operations
  */
 struct op_model {
@@ -128,6 +142,7 @@ struct op_model {
 	unsigned int			nr_ended;
 	bool				any_order;
 	struct twheel_purgatory_stats	stats;
+	struct op_model_walk		walk[OP_MODEL_WALKS];
 	struct op_model_op		op[OP_MODEL_OPS];
 };
 
@@ -175,5 +190,6 @@ void op_model_stop(struct op_model *model);
 
 /* op_model_look.c */
 void op_model_verify(struct op_model *model);
+void op_model_walk_end(struct op_model_walk *walk);
 
 #endif /* _KUNIT_OP_MODEL_H */

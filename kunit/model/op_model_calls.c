@@ -256,6 +256,7 @@ static void call_watch(struct op_model *model, struct op_model_op *m)
 	OP_MODEL_EQ(model, ret, expected);
 	if (ret > 0) {
 		m->nr_used += nr_keys;
+		m->steady = 0;
 		op_model_evaluate(model, m);
 	} else {
 		memset(watches, OP_MODEL_POISON, nr_keys * sizeof(*watches));
@@ -282,6 +283,7 @@ static void call_unwatch(struct op_model *model, struct op_model_op *m)
 	KUNIT_ASSERT_LT(model->test, i, m->nr_used);
 	KUNIT_ASSERT_FALSE(model->test, m->returned & BIT(i));
 	m->returned |= BIT(i);
+	m->steady = 0;
 	memset(watch, OP_MODEL_POISON, sizeof(*watch));
 }
 
@@ -415,10 +417,14 @@ void op_model_step(struct op_model *model)
 /* Drain the purgatory, which cancels all pending operations and refuses others. */
 void op_model_stop(struct op_model *model)
 {
-	u32 nr = twheel_purgatory_drain(probe_purgatory), pending = 0, i;
 	const struct twheel_op_args args = { .deadline = TWHEEL_NEVER };
+	u32 nr, pending = 0, i;
 
+	for (i = 0; i < OP_MODEL_WALKS; i++)
+		if (model->walk[i].active)
+			op_model_walk_end(&model->walk[i]);
 	model->call_name = "drain";
+	nr = twheel_purgatory_drain(probe_purgatory);
 	model->any_order = true;
 	for (i = 0; i < OP_MODEL_OPS; i++) {
 		if (model->op[i].life != OP_MODEL_PENDING)

@@ -58,10 +58,17 @@ void op_model_begin(struct op_model *model, struct op_model_op *m)
 /* Drop the last reference, and check that unused watches have not been written to. */
 void op_model_finish(struct op_model *model, struct op_model_op *m)
 {
+	struct op_model_walk *walk;
 	u32 i;
 
 	OP_MODEL_EQ(model, m->releases, 0);
 	twheel_op_put(&m->op);
+	for (walk = model->walk; walk < model->walk + OP_MODEL_WALKS; walk++) {
+		if (walk->at != m)
+			continue;
+		OP_MODEL_EQ(model, m->releases, 0);
+		op_model_walk_end(walk);
+	}
 	OP_MODEL_EQ(model, m->releases, 1);
 	for (i = 0; i < OP_MODEL_SLOTS; i++) {
 		if (i >= m->nr_used || m->returned & BIT(i))
