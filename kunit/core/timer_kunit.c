@@ -118,30 +118,6 @@ static void cancel_sync_stops_timer_that_rearms_itself(struct kunit *test)
 	KUNIT_EXPECT_GT(test, nr_waiting, 0);
 }
 
-/* The callback arms its timer for the past as its last act: it is due again at once. */
-static void cancel_sync_ends_after_present_run(struct kunit *test)
-{
-	static struct timer_probe probe;
-	unsigned int before;
-
-	timer_probe_init(&probe);
-	probe.takes_ns = NSEC_PER_MSEC;
-	probe.again = UINT_MAX;
-	probe.after_ns = 0;
-	timer_probe_add(&probe, 0);
-	vtime_sleep(10 * NSEC_PER_MSEC + NSEC_PER_MSEC / 3);
-	KUNIT_EXPECT_TRUE(test, probe.running);
-	before = probe.nr_fired;
-	twheel_timer_cancel_sync(&probe.timer);
-	KUNIT_EXPECT_FALSE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, before);
-	/* The timer can be armed again. */
-	probe.again = 0;
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 0), 0);
-	vtime_sleep(10 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, before + 1);
-}
-
 /* The CPU is late, so many buckets that cancels have emptied expire at once. */
 static void cancelled_timers_of_many_ticks_wake_no_reaper(struct kunit *test)
 {
@@ -395,7 +371,6 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(either_cancel_or_expiry_wins),
 	KUNIT_CASE(always_due_timer_does_not_starve_others),
 	KUNIT_CASE(cancel_sync_stops_timer_that_rearms_itself),
-	KUNIT_CASE(cancel_sync_ends_after_present_run),
 	KUNIT_CASE(waiter_is_woken_once),
 	KUNIT_CASE(cancelled_timers_of_many_ticks_wake_no_reaper),
 	KUNIT_CASE(callback_may_free_own_timer),
