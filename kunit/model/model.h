@@ -6,8 +6,7 @@
  *	model_sequence.c	generates sequences from a seed, and prints them
  *	model_ops.c		the calls, and the functions of the timers
  *	model.c			the model: an array of timers with exact deadlines
- *	model_events.c		effects of time on the model, and checks of the state
- *	model_run.c		runs a sequence on both, until the first difference
+ *	timer_model_kunit.c	runs a sequence on both, until the first difference
  *
  * The timer functions log their calls and their own actions. The model does not predict
  * the order of these events. It replays the log and checks that each event is allowed.
@@ -279,16 +278,8 @@ u64 model_next_due(const struct model *model, const struct model_time *now);
 void model_update_work(struct model *model, const struct model_state *seen);
 u64 model_busy_until(const struct model *model, const struct model_time *now, bool patient);
 
-/* Shared by model.c and model_events.c. */
 __printf(2, 3)
 void model_differs(struct model *model, const char *format, ...);
-u64 model_pending(const struct model *model);
-u64 model_tick_due(const struct model *model, u64 deadline);
-void model_arm(struct model_timer *timer, u64 due, u64 due_last, const struct model_time *now);
-void model_note_late(struct model *model, const struct model_time *now);
-void model_recheck_sync(struct model *model);
-void model_work_fired(struct model *model, const struct model_work_state *work,
-		      const struct model_time *now);
 
 #define MODEL_LOG	1024
 
@@ -350,13 +341,6 @@ void model_observe(struct model_run *run);
 void model_set_offset(s64 offset);
 s64 model_offset(void);
 void model_end_all(struct model_run *run);
-
-/*
- * Run a sequence. Returns -1 if it does not differ from the model. Otherwise returns the
- * index of the differing step, and stores the difference in the sequence. The end of the
- * wheel counts as one more step.
- */
-int model_run(struct model_run *run, struct model_sequence *sequence);
 
 void model_generate(struct model_sequence *sequence, struct rnd_state *random, bool system,
 		    enum twheel_clock clock);

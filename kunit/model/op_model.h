@@ -4,10 +4,8 @@
  * and on a simple model in lockstep.
  *
  *	op_model.c		the model: operations, watches, and effects of the calls
- *	op_model_op.c		callbacks of the operations
  *	op_model_calls.c	the calls, on both, and checks of their results
- *	op_model_look.c		comparison of the observable state with the model
- *	purgatory_model_kunit.c	the test cases
+ *	purgatory_model_kunit.c	the test cases, and comparison of the observable state
  *
  * No operation becomes due during a step: see op_model_sleep(). The conditions of
  * operations with predicates are variables of the model that change without notification.
@@ -178,7 +176,7 @@ u32 op_model_check(struct op_model *model, u64 key, u32 limit);
 u32 op_model_cancel_key(struct op_model *model, u64 key);
 void op_model_sleep(struct op_model *model, u64 ns);
 
-/* op_model_op.c: clear removes all watches, finish expects the release. */
+/* Clear removes all watches, finish expects the release. */
 void op_model_begin(struct op_model *model, struct op_model_op *m);
 void op_model_clear(struct op_model_op *m);
 void op_model_finish(struct op_model *model, struct op_model_op *m);
@@ -188,8 +186,7 @@ void op_model_start(struct op_model *model);
 void op_model_step(struct op_model *model);
 void op_model_stop(struct op_model *model);
 
-/* op_model_look.c */
-void op_model_verify(struct op_model *model);
+/* purgatory_model_kunit.c */
 void op_model_walk_end(struct op_model_walk *walk);
 
 #endif /* _KUNIT_OP_MODEL_H */
