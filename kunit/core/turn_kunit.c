@@ -102,22 +102,6 @@ static void wheels_of_an_owner_share_its_turns(struct kunit *test)
 	KUNIT_EXPECT_GE(test, others, NR_TIMERS - 2 * TWHEEL_CHUNK);
 }
 
-/* Another wheel is destroyed while the reaper has work for two. */
-static void wheel_may_be_destroyed_between_turns(struct kunit *test)
-{
-	preempt_disable();
-	make_due(test, 0, NR_TIMERS);
-	make_due(test, 1, NR_TIMERS);
-	make_due(test, 2, NR_TIMERS);
-	preempt_enable();
-	twheel_stop(wheels[1], NULL, NULL);
-	twheel_destroy(wheels[1]);
-	wheels[1] = NULL;
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, fired[0], NR_TIMERS);
-	KUNIT_EXPECT_EQ(test, fired[2], NR_TIMERS);
-}
-
 static DECLARE_COMPLETION(began);
 static DECLARE_COMPLETION(may_return);
 
@@ -191,23 +175,11 @@ static void change_of_clock_is_noticed_beside_many_ids_of_another_owner(struct k
 		twheel_destroy(wheel[i]);
 }
 
-static void system_wheels_share_a_reaper(struct kunit *test)
-{
-	struct twheel *monotonic = twheel_system_clock(TWHEEL_CLOCK_MONOTONIC);
-	struct twheel *realtime = twheel_system_clock(TWHEEL_CLOCK_REALTIME);
-	struct twheel_share *share = twheel_shard(monotonic, 0)->share;
-
-	KUNIT_EXPECT_PTR_EQ(test, share, twheel_shard(realtime, 0)->share);
-	KUNIT_EXPECT_PTR_NE(test, share->reaper, twheel_shard(wheels[0], 0)->share->reaper);
-}
-
 static struct kunit_case turn_cases[] = {
 	KUNIT_CASE(timer_waits_for_one_chunk_of_another_owner),
 	KUNIT_CASE(wheels_of_an_owner_share_its_turns),
-	KUNIT_CASE(wheel_may_be_destroyed_between_turns),
 	KUNIT_CASE(wheel_is_destroyed_during_a_callback_of_its_owner),
 	KUNIT_CASE(change_of_clock_is_noticed_beside_many_ids_of_another_owner),
-	KUNIT_CASE(system_wheels_share_a_reaper),
 	{}
 };
 
