@@ -90,7 +90,8 @@ static u64 tick_due_last(const struct model *model, u64 deadline, u64 slack, u64
 	return last;
 }
 
-static void model_arm(struct model_timer *timer, u64 due, u64 due_last, const struct model_time *now)
+static void model_arm(struct model_timer *timer, u64 due, u64 due_last,
+		      const struct model_time *now)
 {
 	timer->pending = true;
 	timer->on_set = MODEL_ON_SET_NONE;
@@ -142,7 +143,7 @@ static bool was_queued(const struct model *model, unsigned int t, bool queued,
 
 /* The log has no event for queueing work. The work just stops being pending. */
 static void model_work_fired(struct model *model, const struct model_work_state *work,
-		      const struct model_time *now)
+			     const struct model_time *now)
 {
 	struct model_timer *timer;
 	unsigned int t;
@@ -362,15 +363,6 @@ static void call_set_clock(struct model *model, const struct model_answer *answe
 	}
 }
 
-static long call_create(const struct model_op *op)
-{
-	if (op->when && (op->when < 1000 || op->when > 10 * NSEC_PER_SEC))
-		return -EINVAL;
-	if (op->count == 1 || op->count > 1024 || op->other > 1024 || (op->more && op->other > 1))
-		return -EINVAL;
-	return op->choice > TWHEEL_CLOCK_REALTIME ? -EINVAL : 0;
-}
-
 static void check_ret(struct model *model, const struct model_answer *answer, long ret)
 {
 	if (answer->ret != ret)
@@ -415,9 +407,6 @@ void model_call(struct model *model, const struct model_op *op,
 		break;
 	case MODEL_SET_CLOCK:
 		call_set_clock(model, answer);
-		break;
-	case MODEL_CREATE:
-		check_ret(model, answer, call_create(op));
 		break;
 	}
 }

@@ -53,7 +53,6 @@ enum model_op_type {
 	MODEL_FLUSH,
 	MODEL_STOP,
 	MODEL_SET_CLOCK,
-	MODEL_CREATE,
 	MODEL_OP_TYPES
 };
 
@@ -74,14 +73,12 @@ enum model_action {
  * @type: enum model_op_type
  * @t: index of the timer
  * @flags: flags for init, or MODEL_ABSOLUTE
- * @choice: enum twheel_rearm, twheel_clock or model_action; for a sleep,
- *	whether to sleep until the next expiry first
- * @other: timer of an action; number of shards for create
- * @count: number of actions; slots
- * @when: delay or deadline; duration of a sleep; clock adjustment; delay of an action;
- *	tick
- * @more: slack; duration of a function; limit for create; maximum time to the
- *	next expiry
+ * @choice: enum twheel_rearm or model_action; for a sleep, whether to sleep until the next
+ *	expiry first
+ * @other: timer of an action
+ * @count: number of actions
+ * @when: delay or deadline; duration of a sleep; clock adjustment; delay of an action
+ * @more: slack; duration of a function; maximum time to the next expiry
  */
 struct model_op {
 	u8	type;

@@ -25,7 +25,6 @@ bool model_sleeps(const struct model_op *op)
 	case MODEL_FLUSH:
 	case MODEL_STOP:
 	case MODEL_SET_CLOCK:
-	case MODEL_CREATE:
 		return true;
 	default:
 		return false;
@@ -238,43 +237,6 @@ static void hand_back(struct twheel_timer *timer, void *data)
 		answer->handed |= BIT(container_of(timer, struct model_slot, timer)->t);
 }
 
-static void never_fired(struct twheel_timer *timer)
-{
-}
-
-/* Returns true if a wheel has the requested configuration and accepts timers until stopped. */
-static bool wheel_works(struct twheel *wheel, const struct twheel_config *config)
-{
-	static struct twheel_wall_timer wall;
-	struct twheel_timer *timer = &wall.timer;
-
-	twheel_wall_timer_init(&wall, wheel, never_fired, 0);
-	return twheel_tick_ns(wheel) == (config->tick_ns ?: BIT_ULL(20)) &&
-	       wheel_next(wheel) == TWHEEL_NEVER &&
-	       !twheel_timer_add(timer, TWHEEL_NEVER) &&
-	       stats_of(wheel).pending == 1 &&
-	       wheel_next(wheel) == TWHEEL_NEVER &&
-	       twheel_stop(wheel, NULL, NULL) == 1 &&
-	       twheel_timer_add(timer, 0) == -ESHUTDOWN &&
-	       stats_of(wheel).pending == 0;
-}
-
-static long do_create(const struct model_op *op)
-{
-	const struct twheel_config config = {
-		.name = "other", .tick_ns = op->when, .slots = op->count, .shards = op->other,
-		.clock = op->choice, .max_pending = op->more,
-	};
-	struct twheel *wheel = twheel_create(&config);
-	bool works;
-
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	works = wheel_works(wheel, &config);
-	twheel_destroy(wheel);
-	return works ? 0 : -EPROTO;
-}
-
 static long do_call(struct model_run *run, const struct model_op *op,
 		    struct model_answer *answer)
 {
@@ -302,8 +264,6 @@ static long do_call(struct model_run *run, const struct model_op *op,
 		return twheel_stop(run->wheel, hand_back, answer);
 	case MODEL_SET_CLOCK:
 		return set_clock(op->when);
-	case MODEL_CREATE:
-		return do_create(op);
 	}
 	return 0;
 }

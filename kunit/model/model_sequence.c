@@ -27,7 +27,7 @@ static const u8 of_work[] = {
 };
 
 static const u8 of_wheel[] = {
-	MODEL_FLUSH, MODEL_FLUSH, MODEL_FLUSH, MODEL_FLUSH, MODEL_CREATE, MODEL_SET_CLOCK,
+	MODEL_FLUSH, MODEL_FLUSH, MODEL_FLUSH, MODEL_FLUSH, MODEL_SET_CLOCK,
 	MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK,
 	MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_STOP,
 };
@@ -117,17 +117,6 @@ static void generate_init(const struct model_sequence *sequence, struct model_op
 		op->flags = random_below(random, 2) * TWHEEL_TIMER_CANCEL_ON_SET;
 }
 
-/* The configuration may be invalid. */
-static void generate_create(struct model_op *op, struct rnd_state *random)
-{
-	op->when = random_below(random, 4) ? random_magnitude(random, 36) : 0;
-	op->count = random_magnitude(random, 12);
-	op->other = random_below(random, 8) ? random_below(random, 4) :
-					      1025 + random_below(random, 1000);
-	op->choice = random_below(random, 4);
-	op->more = random_below(random, 3);
-}
-
 static void generate_op(const struct model_sequence *sequence, struct model_op *op,
 			struct rnd_state *random)
 {
@@ -155,9 +144,6 @@ static void generate_op(const struct model_sequence *sequence, struct model_op *
 		op->when = random_magnitude(random, 57);
 		if (random_below(random, 2))
 			op->when = -op->when;
-		break;
-	case MODEL_CREATE:
-		generate_create(op, random);
 		break;
 	}
 }
@@ -209,7 +195,6 @@ static const char * const op_names[] = {
 	[MODEL_FLUSH]		= "flush",
 	[MODEL_STOP]		= "stop",
 	[MODEL_SET_CLOCK]	= "set_clock",
-	[MODEL_CREATE]		= "create",
 };
 
 /* Print one step per line, with the fields of &struct model_op; all times are in ns. */
