@@ -11,7 +11,6 @@
 
 #include "../stats.h"
 #include "../vtime.h"
-#include "../wall_clock.h"
 #include "op_probe.h"
 
 #define SECOND	((u64)NSEC_PER_SEC)
@@ -160,51 +159,11 @@ static void destroy_waits_for_chain(struct kunit *test)
 	KUNIT_EXPECT_GE(test, least_left, STACK_LEFT);
 }
 
-static void sleep_a_second(struct twheel_timer *timer)
-{
-	vtime_sleep(SECOND);
-}
-
-/*
- * The reaper of the purgatory's wheel is busy when a callback is deferred to it, and when the clock
- * is set. The step cancels the operations that have not ended, and the deferred callback runs
- * later.
- */
-static void step_does_not_lose_deferred_callback(struct kunit *test)
-{
-	const struct twheel_config config = { .name = "kunit", .clock = TWHEEL_CLOCK_REALTIME };
-	struct twheel *realtime = twheel_create(&config);
-	static struct twheel_timer busy;
-	unsigned int i, left, cancelled = 0;
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, realtime);
-	chain_init(test, realtime, TWHEEL_OP_WALL | TWHEEL_OP_CANCEL_ON_SET);
-	twheel_timer_init(&busy, probe_wheel, sleep_a_second);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
-	vtime_sleep(SECOND / 2);
-	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
-	left = atomic_read(&next_link);
-	KUNIT_ASSERT_LT(test, left, CHAIN);
-	KUNIT_EXPECT_EQ(test, chain[left]->ended, 0);
-	wall_clock_step(test, 5 * SECOND);
-	vtime_sleep(2 * SECOND);
-	wall_clock_step(test, -5 * (s64)SECOND);
-	expect_ended(test, chain[left], TWHEEL_REASON_COMPLETED, left);
-	for (i = 0; i < CHAIN; i++) {
-		KUNIT_EXPECT_EQ(test, chain[i]->ended, 1);
-		cancelled += chain[i]->result.error == -ECANCELED;
-	}
-	KUNIT_EXPECT_GT(test, cancelled, 0);
-	expect_counts(test, 0, 0, 0);
-	twheel_destroy(realtime);
-}
-
 static struct kunit_case chain_cases[] = {
 	KUNIT_CASE(long_chain_completes_on_bounded_stack),
 	KUNIT_CASE(chain_may_start_in_softirq),
 	KUNIT_CASE(cancel_sync_on_reaper_runs_deferred_callbacks),
 	KUNIT_CASE(destroy_waits_for_chain),
-	KUNIT_CASE(step_does_not_lose_deferred_callback),
 	{}
 };
 
