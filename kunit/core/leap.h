@@ -14,14 +14,9 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
-#include <linux/time64.h>
-#include <linux/timekeeping.h>
 
 #include "../vtime.h"
 #include "../wall_clock.h"
-
-/* The latest time to which the wall clock can be set. */
-#define WALL_END_NS	((u64)TIME_SETTOD_SEC_MAX * NSEC_PER_SEC - 1)
 
 /* RCU reports a leap as a stall. The variable is exported, but no header declares it. */
 extern int rcu_cpu_stall_suppress;
@@ -49,24 +44,6 @@ static inline void vtime_leap_until(u64 when)
 
 	if (when > now)
 		ndelay(when - now);
-}
-
-static inline void wall_set(u64 ns)
-{
-	struct timespec64 ts = ns_to_timespec64(ns);
-
-	WARN_ON_ONCE(do_settimeofday64(&ts));
-}
-
-/* Return the offset of the wall clock from CLOCK_MONOTONIC. */
-static inline s64 wall_offset(void)
-{
-	return ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));
-}
-
-static inline void wall_restore(s64 offset)
-{
-	wall_set(ktime_get_ns() + offset);
 }
 
 #endif /* _KUNIT_LEAP_H */

@@ -5,7 +5,6 @@
  * meanwhile:
  *
  *	years_ahead		the time advances by two years
- *	centuries_ahead		CLOCK_REALTIME is set, up to the last second to which it can be set
  *	busy_for_an_hour	a callback blocks each reaper
  *	paused_for_an_hour	the machine stands still
  *
@@ -43,7 +42,7 @@
  * @slots: see &struct twheel_config
  * @each: number of timers for each horizon
  * @shards: see &struct twheel_config
- * @clock: see &struct twheel_config; ignored if all wheels use CLOCK_REALTIME
+ * @clock: see &struct twheel_config
  * @slack: maximum of the random slack of each timer, or TWHEEL_SLACK_COARSE
  */
 struct shape {
@@ -86,9 +85,9 @@ static void shape_desc(const struct shape *shape, char *desc)
 KUNIT_ARRAY_PARAM(shape, shapes, shape_desc);
 
 /* Deadlines of the first timers of each set, past the end of the test. */
-static const u64 beyond[] = { TWHEEL_NEVER, KTIME_MAX + 1ULL, KTIME_MAX, WALL_END_NS };
+static const u64 beyond[] = { TWHEEL_NEVER, KTIME_MAX + 1ULL, KTIME_MAX };
 
-#define NR_BEYOND	4U
+#define NR_BEYOND	3U
 static_assert(ARRAY_SIZE(beyond) == NR_BEYOND);
 
 /* Maximum delays of timers: one per level, of which there are up to 64, and per decade. */
@@ -119,14 +118,12 @@ struct wheel_run {
 
 static struct wheel_run runs[NR_SHAPES];
 static struct rnd_state random;
-/* When the last timers are due, by CLOCK_REALTIME if @set_clock, else by CLOCK_MONOTONIC. */
+/* When the last timers are due, by CLOCK_MONOTONIC. */
 static u64 end_time;
-/* All wheels use CLOCK_REALTIME, and the test advances the time by setting it. */
-static bool set_clock;
 
 static u64 time_until(u64 end)
 {
-	u64 now = set_clock ? ktime_get_real_ns() : ktime_get_ns();
+	u64 now = ktime_get_ns();
 
 	return end > now ? end - now : 1;
 }
@@ -148,8 +145,7 @@ static int wheel_run_start(struct wheel_run *run, const struct shape *shape)
 	struct horizons *horizons = &run->horizons;
 	const struct twheel_config config = {
 		.name = "range", .tick_ns = shape->tick_ns, .slots = shape->slots,
-		.shards = shape->shards,
-		.clock = set_clock ? TWHEEL_CLOCK_REALTIME : shape->clock,
+		.shards = shape->shards, .clock = shape->clock,
 	};
 	u64 end = time_until(end_time);
 
@@ -232,12 +228,8 @@ static void advance_time(u64 ahead)
 {
 	u64 when = ktime_get_ns() + ahead;
 
-	if (set_clock && ahead > 3 * NOTICE_NS) {
-		wall_set(ktime_get_real_ns() + ahead - 2 * NOTICE_NS);
-		when = ktime_get_ns() + 2 * NOTICE_NS;
-	} else if (!set_clock && ahead > 2 * MARGIN_NS) {
+	if (ahead > 2 * MARGIN_NS)
 		vtime_leap_until(when - MARGIN_NS);
-	}
 	vtime_sleep_until(when + SETTLE_NS);
 }
 
@@ -323,23 +315,9 @@ static int years_init(struct kunit_suite *suite)
 {
 	int err;
 
-	set_clock = false;
 	leaps_begin();
 	err = range_run(suite, ktime_get_ns() + 2 * YEAR_NS, NULL);
 	leaps_end();
-	return err;
-}
-
-/* Advance CLOCK_REALTIME from its minimum almost to its maximum. */
-static int centuries_init(struct kunit_suite *suite)
-{
-	s64 offset = wall_offset();
-	int err;
-
-	set_clock = true;
-	wall_set(ktime_get_ns() + NSEC_PER_SEC);
-	err = range_run(suite, WALL_END_NS - 60 * NSEC_PER_SEC, NULL);
-	wall_restore(offset);
 	return err;
 }
 
@@ -400,7 +378,6 @@ static int stall_init(struct kunit_suite *suite, void (*stall)(void))
 {
 	int err;
 
-	set_clock = false;
 	leaps_begin();
 	err = range_run(suite, ktime_get_ns() + 3 * HOUR_NS, stall);
 	leaps_end();
@@ -575,21 +552,6 @@ static struct kunit_suite years_suite = {
 	.test_cases	= years_cases,
 };
 
-/* Setting the clock also wakes the reapers, so this suite does not check wakeups. */
-static struct kunit_case centuries_cases[] = {
-	KUNIT_CASE_PARAM(timers_fire_once_and_on_time, shape_gen_params),
-	KUNIT_CASE_PARAM(timers_past_the_end_stay_pending, shape_gen_params),
-	KUNIT_CASE_PARAM(timers_move_at_most_once_per_level, shape_gen_params),
-	{}
-};
-
-static struct kunit_suite centuries_suite = {
-	.name		= "twheel_timer_centuries_ahead",
-	.suite_init	= centuries_init,
-	.suite_exit	= range_exit,
-	.test_cases	= centuries_cases,
-};
-
 #define EMPTIED		200
 
 static void record_time(struct twheel_timer *timer)
@@ -662,4 +624,4 @@ static struct kunit_suite paused_suite = {
 	.test_cases	= paused_cases,
 };
 
-kunit_test_suites(&years_suite, &centuries_suite, &busy_suite, &paused_suite);
+kunit_test_suites(&years_suite, &busy_suite, &paused_suite);
