@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The test cases of Kafka's TimerTest, TimerTaskListTest and SystemTimerReaperTest, with
- * the same names. Documentation/cases.rst has the mapping.
+ * The test cases of Kafka's TimerTest, TimingWheelTest, TimerTaskListTest and
+ * SystemTimerReaperTest, with the same names. Documentation/cases.rst has the mapping.
  */
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/time64.h>
@@ -92,30 +93,179 @@ static struct kunit_suite timer_suite = {
 	.test_cases	= timer_cases,
 };
 
-/* TimerTaskListTest: Kafka's lists are buckets here, its shared counter is @nr_nodes. */
-
-#define NR_NODES	10
-#define SLOTS		64
-#define START		1000
+/* TimingWheelTest, on the queue of a wheel: 10 ms, 5 slots, a clock that starts at 1000 ms */
 
 static struct twheel_queue queue;
 
-static int task_list_init(struct kunit *test)
+static void put(struct kunit *test, struct twheel_node *node, u64 expires)
 {
-	twheel_queue_init(&queue, SLOTS, 1, START);
-	return wheel_add_level(&queue.wheel, GFP_KERNEL);
+	node->expires = expires;
+	while (!twheel_wheel_reaches(&queue.wheel, expires))
+		KUNIT_ASSERT_EQ(test, wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
+	twheel_queue_add(&queue, node, expires);
 }
 
-static void task_list_exit(struct kunit *test)
+static void queue_exit(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 0);
 	twheel_queue_destroy(&queue);
 }
 
-static void put(struct twheel_node *node, u64 expires)
+#define TICK_MS		10
+#define SLOTS		5
+#define START_MS	1000
+#define TURN_MS		(TICK_MS * SLOTS)
+
+static int timing_wheel_init(struct kunit *test)
 {
-	node->expires = expires;
-	twheel_queue_add(&queue, node, node->expires);
+	twheel_queue_init(&queue, SLOTS, 1, START_MS / TICK_MS);
+	return wheel_add_level(&queue.wheel, GFP_KERNEL);
+}
+
+/* Round deadlines up to a tick, as timer adds do. The clock is rounded down. */
+static u64 tick_of(u64 deadline_ms)
+{
+	return DIV_ROUND_UP_ULL(deadline_ms, TICK_MS);
+}
+
+static void put_ms(struct kunit *test, struct twheel_node *node, u64 deadline_ms)
+{
+	put(test, node, tick_of(deadline_ms));
+}
+
+/* Returns true if a node is due. */
+static bool advance(u64 now_ms)
+{
+	return queue_advance(&queue, div_u64(now_ms, TICK_MS), 64);
+}
+
+static void add_valid_task(struct kunit *test)
+{
+	struct twheel_node node;
+
+	put_ms(test, &node, START_MS + 2 * TICK_MS);
+	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 1);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), tick_of(START_MS + 2 * TICK_MS));
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + 2 * TICK_MS - 1));
+	KUNIT_EXPECT_TRUE(test, advance(START_MS + 2 * TICK_MS));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
+}
+
+/* The node is due at once and is not put into a bucket. */
+static void add_expired_task(struct kunit *test)
+{
+	struct twheel_node node;
+
+	put_ms(test, &node, START_MS - 1);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), START_MS / TICK_MS);
+	KUNIT_EXPECT_TRUE(test, advance(START_MS));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
+}
+
+static void add_cancelled_task(struct kunit *test)
+{
+	struct twheel_node node;
+
+	put_ms(test, &node, START_MS + 2 * TICK_MS);
+	twheel_node_del(&node);
+	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), 0);
+	KUNIT_EXPECT_TRUE(test, hlist_unhashed(&node.entry));
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + TURN_MS));
+	KUNIT_EXPECT_NULL(test, twheel_due_pop(&queue.due));
+}
+
+/* Kafka's task is due at once, up to a tick early. Here it is due at the end of the tick. */
+static void add_task_in_current_bucket(struct kunit *test)
+{
+	struct twheel_node node;
+
+	put_ms(test, &node, START_MS + 5);
+	KUNIT_EXPECT_FALSE(test, advance(START_MS));
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + TICK_MS - 1));
+	KUNIT_EXPECT_TRUE(test, advance(START_MS + TICK_MS));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
+}
+
+static void advance_clock_within_tick(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + 5));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, START_MS / TICK_MS);
+}
+
+static void advance_clock_to_next_tick(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + TICK_MS));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, START_MS / TICK_MS + 1);
+}
+
+static void overflow_wheel_creation(struct kunit *test)
+{
+	struct twheel_node within, first, second;
+	struct twheel_bucket *overflow;
+
+	put_ms(test, &within, START_MS + TURN_MS - TICK_MS);
+	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
+
+	put_ms(test, &first, START_MS + TURN_MS + TICK_MS);
+	KUNIT_ASSERT_EQ(test, queue.wheel.nr_levels, 2);
+	overflow = queue.wheel.level[1];
+
+	put_ms(test, &second, START_MS + TURN_MS + TICK_MS + 1);
+	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 2);
+	KUNIT_EXPECT_PTR_EQ(test, queue.wheel.level[1], overflow);
+
+	twheel_node_del(&within);
+	twheel_node_del(&first);
+	twheel_node_del(&second);
+}
+
+/* All levels use one clock, so the second level reaches one slot further, too. */
+static void advance_clock_with_overflow_wheel(struct kunit *test)
+{
+	u64 far = tick_of(START_MS + TURN_MS * SLOTS);
+	struct twheel_node node;
+
+	put_ms(test, &node, START_MS + TURN_MS + TICK_MS);
+	KUNIT_EXPECT_EQ(test, queue_next(&queue), tick_of(START_MS + TURN_MS));
+	KUNIT_EXPECT_TRUE(test, twheel_wheel_reaches(&queue.wheel, far - 1));
+	KUNIT_EXPECT_FALSE(test, twheel_wheel_reaches(&queue.wheel, far));
+
+	KUNIT_EXPECT_TRUE(test, advance(START_MS + TURN_MS + TICK_MS));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, tick_of(START_MS + TURN_MS + TICK_MS));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_due_pop(&queue.due), &node);
+	KUNIT_EXPECT_TRUE(test, twheel_wheel_reaches(&queue.wheel, far + SLOTS - 1));
+	KUNIT_EXPECT_FALSE(test, twheel_wheel_reaches(&queue.wheel, far + SLOTS));
+}
+
+static struct kunit_case timing_wheel_cases[] = {
+	KUNIT_CASE(add_valid_task),
+	KUNIT_CASE(add_expired_task),
+	KUNIT_CASE(add_cancelled_task),
+	KUNIT_CASE(add_task_in_current_bucket),
+	KUNIT_CASE(advance_clock_within_tick),
+	KUNIT_CASE(advance_clock_to_next_tick),
+	KUNIT_CASE(overflow_wheel_creation),
+	KUNIT_CASE(advance_clock_with_overflow_wheel),
+	{}
+};
+
+static struct kunit_suite timing_wheel_suite = {
+	.name		= "kafka_timing_wheel_test",
+	.init		= timing_wheel_init,
+	.exit		= queue_exit,
+	.test_cases	= timing_wheel_cases,
+};
+
+/* TimerTaskListTest: Kafka's lists are buckets here, its shared counter is @nr_nodes. */
+
+#define NR_NODES	10
+#define LIST_SLOTS	64
+#define START		1000
+
+static int task_list_init(struct kunit *test)
+{
+	twheel_queue_init(&queue, LIST_SLOTS, 1, START);
+	return wheel_add_level(&queue.wheel, GFP_KERNEL);
 }
 
 static size_t nodes_of(const struct hlist_head *list)
@@ -132,9 +282,9 @@ static void expect_sizes(struct kunit *test, size_t first, size_t second, size_t
 {
 	struct twheel_bucket *bucket = queue.wheel.level[0];
 
-	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 10) % SLOTS].nodes[0]), first);
-	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 20) % SLOTS].nodes[0]), second);
-	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 30) % SLOTS].nodes[0]), third);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 10) % LIST_SLOTS].nodes[0]), first);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 20) % LIST_SLOTS].nodes[0]), second);
+	KUNIT_EXPECT_EQ(test, nodes_of(&bucket[(START + 30) % LIST_SLOTS].nodes[0]), third);
 	KUNIT_EXPECT_EQ(test, queue_nodes(&queue), first + second + third);
 }
 
@@ -144,12 +294,12 @@ static void all(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < NR_NODES; i++) {
-		put(&nodes[i], START + 10);
+		put(test, &nodes[i], START + 10);
 		expect_sizes(test, i + 1, 0, 0);
 	}
 	for (i = 0; i < NR_NODES; i++) {
 		twheel_node_del(&nodes[i]);
-		put(&nodes[i], START + (i < 4 ? 20 : 30));
+		put(test, &nodes[i], START + (i < 4 ? 20 : 30));
 		KUNIT_EXPECT_EQ(test, queue_nodes(&queue), NR_NODES);
 		if (i == 3)
 			expect_sizes(test, 6, 4, 0);
@@ -169,7 +319,7 @@ static void get_delay(struct kunit *test)
 {
 	struct twheel_node node;
 
-	put(&node, START + 10);
+	put(test, &node, START + 10);
 	KUNIT_EXPECT_EQ(test, queue_next(&queue), START + 10);
 	KUNIT_EXPECT_FALSE(test, queue_advance(&queue, START + 5, NR_NODES));
 	KUNIT_EXPECT_EQ(test, queue_next(&queue) - queue.wheel.now, 5);
@@ -185,7 +335,7 @@ static struct kunit_case task_list_cases[] = {
 static struct kunit_suite task_list_suite = {
 	.name		= "kafka_timer_task_list_test",
 	.init		= task_list_init,
-	.exit		= task_list_exit,
+	.exit		= queue_exit,
 	.test_cases	= task_list_cases,
 };
 
@@ -272,4 +422,4 @@ static struct kunit_suite reaper_suite = {
 	.test_cases	= reaper_cases,
 };
 
-kunit_test_suites(&timer_suite, &task_list_suite, &reaper_suite);
+kunit_test_suites(&timer_suite, &timing_wheel_suite, &task_list_suite, &reaper_suite);
