@@ -79,6 +79,13 @@ static inline unsigned int level_of(u64 ticks, unsigned int slots)
 	return level;
 }
 
+/* level_of() for a timer of a wheel, which may place it by a time that is a jiffy old. */
+static inline unsigned int level_of_delay(const struct twheel *wheel, unsigned int slots,
+					  u64 delay)
+{
+	return level_of(div64_u64(delay + 2 * TICK_NSEC, twheel_tick_ns(wheel)) + 2, slots);
+}
+
 /* The number of nodes in a queue. */
 static inline size_t queue_nodes(const struct twheel_queue *queue)
 {

@@ -242,25 +242,6 @@ static void cancelled_timers_do_not_delay_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups + 1);
 }
 
-static void each_clock_has_a_system_wheel(struct kunit *test)
-{
-	struct twheel *system[] = {
-		twheel_system(),
-		twheel_system_clock(TWHEEL_CLOCK_BOOTTIME),
-		twheel_system_clock(TWHEEL_CLOCK_REALTIME),
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(system); i++)
-		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, system[i]);
-	KUNIT_EXPECT_PTR_EQ(test, twheel_system_clock(TWHEEL_CLOCK_MONOTONIC), system[0]);
-	KUNIT_EXPECT_PTR_NE(test, system[0], system[1]);
-	KUNIT_EXPECT_PTR_NE(test, system[1], system[2]);
-	KUNIT_EXPECT_LE(test, twheel_now(system[2]), ktime_get_real_ns());
-	KUNIT_EXPECT_GE(test, twheel_now(system[2]) + NSEC_PER_SEC, ktime_get_real_ns());
-	KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_system_clock(TWHEEL_CLOCK_REALTIME + 1)), -EINVAL);
-}
-
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(taken_timer_fires_after_step_back),
 	KUNIT_CASE(late_notice_fires_no_timer_early),
@@ -269,7 +250,6 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_wakes_no_reaper_for_other_timers),
 	KUNIT_CASE(rearm_in_callback_keeps_error),
 	KUNIT_CASE(cancelled_timers_do_not_delay_others),
-	KUNIT_CASE(each_clock_has_a_system_wheel),
 	{}
 };
 

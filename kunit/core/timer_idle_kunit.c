@@ -9,12 +9,12 @@
  */
 #include <kunit/test.h>
 #include <linux/err.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 
 #include "../queue.h"
 #include "../stats.h"
 #include "../vtime.h"
-#include "timer_set.h"
 
 #define HOUR_NS		(3600 * NSEC_PER_SEC)
 #define SIZE		200
@@ -76,34 +76,36 @@ static const enum twheel_clock clocks[] = {
 
 #define NR_CLOCKS	ARRAY_SIZE(clocks)
 
-static struct timer_set timer_sets[NR_QUIET];
-static u64 wakeups[NR_QUIET];
+/* The last one has a timer that is re-armed each minute, for half an hour later. */
+static struct idle {
+	struct twheel		*wheel;
+	struct twheel_timer	timer[SIZE];
+	u64			wakeups;
+} idles[NR_QUIET + 1];
+
+#define REARMED		(&idles[NR_QUIET])
+
+static unsigned int nr_early;
+
 /* Wakeups of the system wheels in this hour, after a timer started the reaper. */
 static struct twheel *system_wheels[NR_CLOCKS];
 static u64 system_wakeups[NR_CLOCKS];
-/* A timer that is re-armed each minute, for half an hour later. */
-static struct timer_set rearmed;
-static u64 rearmed_wakeups;
-
-static int quiet_start(struct timer_set *timer_set, const struct quiet *quiet)
+static void count(struct twheel_timer *timer)
 {
-	const struct twheel_config config = {
-		.name = quiet->delay ? "quiet" : "unused",
-		.tick_ns = quiet->tick_ns, .slots = quiet->slots,
-	};
-
-	return timer_set_start(timer_set, &config, quiet->all ? SIZE : 1);
+	nr_early += timer == &REARMED->timer[0];
 }
 
-static void quiet_add(struct timer_set *timer_set, const struct quiet *quiet)
+static void quiet_add(struct idle *idle, const struct quiet *quiet)
 {
-	u64 deadline = twheel_deadline_on(timer_set->wheel, quiet->delay);
-	unsigned int i;
+	u64 deadline = twheel_deadline_on(idle->wheel, quiet->delay);
+	unsigned int i, size = quiet->all ? SIZE : 1;
 
-	for (i = 0; i < timer_set->size && quiet->delay; i++)
-		timer_set_add(&timer_set->member[i], deadline, 0);
-	for (i = 0; i < timer_set->size && quiet->cancel; i++)
-		twheel_timer_cancel(&timer_set->member[i].timer);
+	for (i = 0; i < size && quiet->delay; i++) {
+		twheel_timer_init(&idle->timer[i], idle->wheel, count);
+		twheel_timer_add(&idle->timer[i], deadline);
+	}
+	for (i = 0; i < size && quiet->cancel; i++)
+		twheel_timer_cancel(&idle->timer[i]);
 }
 
 /* Wait until the buckets of timers that other suites cancelled have expired, too. */
@@ -119,15 +121,11 @@ static void wait_until_idle(struct twheel *wheel)
 	}
 }
 
-static void empty_callback(struct twheel_timer *timer)
-{
-}
-
 static void use(struct twheel *wheel)
 {
 	static struct twheel_wall_timer timer;
 
-	twheel_wall_timer_init(&timer, wheel, empty_callback, 0);
+	twheel_wall_timer_init(&timer, wheel, count, 0);
 	twheel_timer_add(&timer.timer, 0);
 	while (twheel_timer_pending(&timer.timer))
 		vtime_sleep(NSEC_PER_USEC);
@@ -136,9 +134,8 @@ static void use(struct twheel *wheel)
 
 static int idle_start(void)
 {
-	const struct twheel_config config = { .name = "rearmed" };
+	struct twheel_config config;
 	unsigned int i;
-	int err;
 
 	for (i = 0; i < NR_CLOCKS; i++) {
 		system_wheels[i] = twheel_system_clock(clocks[i]);
@@ -148,12 +145,18 @@ static int idle_start(void)
 	}
 	for (i = 0; i < NR_CLOCKS; i++)
 		wait_until_idle(system_wheels[i]);
-	for (i = 0; i < NR_QUIET; i++) {
-		err = quiet_start(&timer_sets[i], &quiets[i]);
-		if (err)
-			return err;
+	memset(idles, 0, sizeof(idles));
+	for (i = 0; i <= NR_QUIET; i++) {
+		config = (struct twheel_config) { .name = "quiet" };
+		if (i < NR_QUIET) {
+			config.tick_ns = quiets[i].tick_ns;
+			config.slots = quiets[i].slots;
+		}
+		idles[i].wheel = twheel_create(&config);
+		if (IS_ERR(idles[i].wheel))
+			return PTR_ERR(idles[i].wheel);
 	}
-	return timer_set_start(&rearmed, &config, 1);
+	return 0;
 }
 
 /* Count the wakeups since the last call. */
@@ -161,20 +164,22 @@ static void count_wakeups(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < NR_QUIET; i++)
-		wakeups[i] = stats_of(timer_sets[i].wheel).wakeups - wakeups[i];
+	for (i = 0; i <= NR_QUIET; i++)
+		idles[i].wakeups = stats_of(idles[i].wheel).wakeups - idles[i].wakeups;
 	for (i = 0; i < NR_CLOCKS; i++)
 		system_wakeups[i] = stats_of(system_wheels[i]).wakeups - system_wakeups[i];
-	rearmed_wakeups = stats_of(rearmed.wheel).wakeups - rearmed_wakeups;
 }
 
 static void idle_exit(struct kunit_suite *suite)
 {
 	unsigned int i;
 
-	for (i = 0; i < NR_QUIET; i++)
-		timer_set_end(&timer_sets[i]);
-	timer_set_end(&rearmed);
+	for (i = 0; i <= NR_QUIET; i++) {
+		if (IS_ERR_OR_NULL(idles[i].wheel))
+			break;
+		twheel_stop(idles[i].wheel, NULL, NULL);
+		twheel_destroy(idles[i].wheel);
+	}
 }
 
 static int idle_init(struct kunit_suite *suite)
@@ -187,22 +192,18 @@ static int idle_init(struct kunit_suite *suite)
 		idle_exit(suite);
 		return err;
 	}
+	nr_early = 0;
 	count_wakeups();
 	for (i = 0; i < NR_QUIET; i++)
-		quiet_add(&timer_sets[i], &quiets[i]);
-	timer_set_add(&rearmed.member[0], twheel_deadline(HOUR_NS / 2), 0);
-	for (i = 0; i < MINUTES; i++) {
-		vtime_sleep(60 * NSEC_PER_SEC);
-		twheel_timer_rearm(&rearmed.member[0].timer, twheel_deadline(HOUR_NS / 2),
+		quiet_add(&idles[i], &quiets[i]);
+	twheel_timer_init(&REARMED->timer[0], REARMED->wheel, count);
+	for (i = 0; i <= MINUTES; i++) {
+		twheel_timer_rearm(&REARMED->timer[0], twheel_deadline(HOUR_NS / 2),
 				   TWHEEL_REARM_ALWAYS);
+		vtime_sleep(60 * NSEC_PER_SEC);
 	}
 	count_wakeups();
 	return 0;
-}
-
-static unsigned int quiet_of(struct kunit *test)
-{
-	return (const struct quiet *)test->param_value - quiets;
 }
 
 static void system_wheels_do_not_wake_up(struct kunit *test)
@@ -216,18 +217,19 @@ static void system_wheels_do_not_wake_up(struct kunit *test)
 static void wakeups_do_not_exceed_maximum(struct kunit *test)
 {
 	const struct quiet *quiet = test->param_value;
-	unsigned int n = quiet_of(test), limit = quiet->max;
+	const struct idle *idle = &idles[quiet - quiets];
+	unsigned int limit = quiet->max;
 
 	if (quiet->max == ONE_PER_LEVEL)
-		limit = 1 + level_of_delay(timer_sets[n].wheel, quiet->slots ?: 64, quiet->delay);
-	KUNIT_EXPECT_LE(test, wakeups[n], limit);
+		limit = 1 + level_of_delay(idle->wheel, quiet->slots ?: 64, quiet->delay);
+	KUNIT_EXPECT_LE(test, idle->wakeups, limit);
 }
 
 /* The buckets that the timer left are empty, and the alarm handles their expiry. */
 static void rearmed_timer_wakes_no_reaper(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, rearmed.member[0].nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, rearmed_wakeups, 0);
+	KUNIT_EXPECT_EQ(test, nr_early, 0);
+	KUNIT_EXPECT_EQ(test, REARMED->wakeups, 0);
 }
 
 static struct kunit_case idle_cases[] = {

@@ -220,13 +220,13 @@ static void cancel_sync_stops_timer_that_rearms_itself(struct kunit *test)
 	KUNIT_EXPECT_GT(test, nr_waiting, 0);
 }
 
-/* The CPU is late, so many buckets that cancels have emptied expire at once. */
-static void cancelled_timers_of_many_ticks_wake_no_reaper(struct kunit *test)
+/* The CPU is late, so many buckets that cancels have emptied expire at once, and one other. */
+static void emptied_buckets_neither_wake_nor_delay(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit", .slots = 1024 };
-	static struct timer_probe probes[300], first;
+	static struct timer_probe probes[300], first, last;
 	unsigned int i;
-	u64 wakeups;
+	u64 wakeups, end;
 
 	timer_suite_restart(test, &config);
 	timer_probe_init(&first);
@@ -239,12 +239,19 @@ static void cancelled_timers_of_many_ticks_wake_no_reaper(struct kunit *test)
 	}
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probes[i].timer), 0);
+	timer_probe_init(&last);
+	timer_probe_add(&last, (10 + i) * twheel_tick_ns(timer_wheel));
 	local_irq_disable();
-	ndelay((20 + i) * twheel_tick_ns(timer_wheel));
+	ndelay((9 + i) * twheel_tick_ns(timer_wheel));
 	local_irq_enable();
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, wheel_next(timer_wheel), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
+	ndelay(3 * twheel_tick_ns(timer_wheel));
+	end = ktime_get_ns();
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, last.nr_fired, 1);
+	KUNIT_EXPECT_LE(test, last.fired, end + TICK_NSEC);
+	KUNIT_EXPECT_EQ(test, wheel_next(timer_wheel), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups + 1);
 }
 
 #define NR_WAITERS	100
@@ -464,6 +471,8 @@ static void bad_configuration_returns_einval(struct kunit *test)
 	}
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_create(&bad[i])), -EINVAL);
+	KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_system_clock(TWHEEL_CLOCK_REALTIME + 1)), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_system_clock(TWHEEL_CLOCK_MONOTONIC), twheel_system());
 }
 
 #define MAX_WHEELS	64
@@ -500,7 +509,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(always_due_timer_does_not_starve_others),
 	KUNIT_CASE(cancel_sync_stops_timer_that_rearms_itself),
 	KUNIT_CASE(waiter_is_woken_once),
-	KUNIT_CASE(cancelled_timers_of_many_ticks_wake_no_reaper),
+	KUNIT_CASE(emptied_buckets_neither_wake_nor_delay),
 	KUNIT_CASE(callback_may_free_own_timer),
 	KUNIT_CASE(add_during_cancel_sync_of_work_returns_eshutdown),
 	KUNIT_CASE(rearm_during_stop_returns_eshutdown),
