@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Misuse of timers and wheels is detected and reported, and the kernel continues.
+ * Misuse of operations, purgatories, timers and wheels is detected and reported, and the kernel
+ * continues.
  *
  * Only the *_misuse suites provoke kernel warnings. They are in a separate module,
  * twheel_misuse.ko, and run in a separate boot. Each case announces its warnings, and
@@ -12,23 +13,312 @@
 
 #include <kunit/test.h>
 #include <linux/completion.h>
+#include <linux/debug_locks.h>
 #include <linux/jiffies.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/preempt.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/twheel.h>
 #include <linux/workqueue.h>
 
-#include "../../twheel/compat.h"
-#include "../../twheel/core/twheel.h"
-#include "../report.h"
-#include "../stats.h"
-#include "../vtime.h"
+#include "../twheel/compat.h"
+#include "../twheel/op/purgatory.h"
+#include "stats.h"
+#include "vtime.h"
 
 static struct twheel *wheel;
+static struct twheel_purgatory *purgatory;
+
+/* Announce a warning by a shell pattern. scripts/verdict compares it with the log. */
+static void expect_report(struct kunit *test, const char *pattern)
+{
+	kunit_info(test, "expected: %s\n", pattern);
+}
+
+static int wheel_init(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "misuse" };
+
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	return 0;
+}
+
+/* Operations and purgatories */
+
+/* An operation that misuses the API in its callback or predicate, and the return value. */
+struct misused {
+	struct twheel_op	op;
+	int			(*attempt)(struct misused *misused);
+	bool			by_predicate;
+	int			ret;
+	unsigned int		ended;
+	unsigned int		released;
+};
+
+static bool misused_try_complete(struct twheel_op *op, u64 *value)
+{
+	struct misused *misused = container_of(op, struct misused, op);
+
+	if (misused->by_predicate)
+		misused->ret = misused->attempt(misused);
+	return false;
+}
+
+static void misused_ended(struct twheel_op *op)
+{
+	struct misused *misused = container_of(op, struct misused, op);
+
+	misused->ended++;
+	if (!misused->by_predicate && misused->attempt)
+		misused->ret = misused->attempt(misused);
+}
+
+static void misused_release(struct twheel_op *op)
+{
+	container_of(op, struct misused, op)->released++;
+}
+
+static const struct twheel_op_ops misused_ops = {
+	.try_complete	= misused_try_complete,
+	.ended		= misused_ended,
+	.release	= misused_release,
+};
+
+static int misused_add_to(struct misused *misused, struct twheel *on, u64 delay)
+{
+	const struct twheel_op_args args = {
+		.wheel		= on,
+		.deadline	= twheel_deadline(delay),
+		.condition	= TWHEEL_COND_PREDICATE,
+	};
+
+	return twheel_op_add(purgatory, &misused->op, &args);
+}
+
+static int misused_add(struct misused *misused, u64 delay)
+{
+	return misused_add_to(misused, NULL, delay);
+}
+
+static struct misused *misused_new(struct kunit *test, int (*attempt)(struct misused *misused))
+{
+	struct misused *misused = kunit_kzalloc(test, sizeof(*misused), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, misused);
+	twheel_op_init(&misused->op, &misused_ops);
+	misused->attempt = attempt;
+	return misused;
+}
+
+static void expect_pending(struct kunit *test, u64 pending)
+{
+	struct twheel_purgatory_stats stats;
+
+	twheel_purgatory_get_stats(purgatory, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, pending);
+}
+
+static int try_op_cancel_sync(struct misused *misused)
+{
+	return twheel_op_cancel_sync(&misused->op);
+}
+
+/* The WARN_ON_ONCE() is shared, so only the first call warns. */
+static void cancel_sync_of_itself_returns_edeadlk(struct kunit *test)
+{
+	struct misused *predicate = misused_new(test, try_op_cancel_sync);
+	struct misused *callback = misused_new(test, try_op_cancel_sync);
+
+	expect_report(test, "WARNING: * twheel_op_cancel_sync+*");
+	predicate->by_predicate = true;
+	KUNIT_EXPECT_EQ(test, misused_add(predicate, NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_EQ(test, predicate->ret, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, predicate->ended, 0);
+
+	KUNIT_EXPECT_EQ(test, misused_add(callback, NSEC_PER_SEC), 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, callback->ret, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, callback->ended, 1);
+	KUNIT_EXPECT_EQ(test, predicate->ended, 1);
+	expect_pending(test, 0);
+}
+
+static void second_add_returns_ebusy(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, NULL);
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, NSEC_PER_SEC), 0);
+	expect_report(test, "WARNING: * twheel_op_add+*");
+	KUNIT_EXPECT_EQ(test, misused_add(misused, NSEC_PER_SEC), -EBUSY);
+	expect_pending(test, 1);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, misused_add(misused, NSEC_PER_SEC), -EBUSY);
+	expect_pending(test, 0);
+	KUNIT_EXPECT_EQ(test, misused->ended, 1);
+}
+
+static int try_drain(struct misused *misused)
+{
+	return twheel_purgatory_drain(purgatory);
+}
+
+static int try_purgatory_destroy(struct misused *misused)
+{
+	twheel_purgatory_destroy(purgatory);
+	return 0;
+}
+
+/* Both calls are refused, and the purgatory stays usable. */
+static void expect_refused(struct kunit *test, struct misused *drain, struct misused *destroy,
+			   struct misused *pending, u32 nr_pending)
+{
+	KUNIT_EXPECT_EQ(test, drain->ended, 1);
+	KUNIT_EXPECT_EQ(test, drain->ret, 0);
+	KUNIT_EXPECT_EQ(test, destroy->ended, 1);
+	KUNIT_EXPECT_EQ(test, pending->ended, 0);
+	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(purgatory), nr_pending);
+}
+
+static void drain_and_destroy_on_reaper_are_refused(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "other" };
+	struct twheel *other = twheel_create(&config);
+	struct misused *drain = misused_new(test, try_drain);
+	struct misused *destroy = misused_new(test, try_purgatory_destroy);
+	struct misused *pending = misused_new(test, NULL);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
+	KUNIT_EXPECT_EQ(test, misused_add(pending, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, misused_add_to(drain, other, NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(destroy, 2 * NSEC_PER_SEC), 0);
+	vtime_sleep(3 * NSEC_PER_SEC);
+	expect_refused(test, drain, destroy, pending, 1);
+	twheel_destroy(other);
+}
+
+/*
+ * The task that completes the operation runs the callback, which would wait for itself for ever.
+ * Only lockdep knows.
+ */
+static void drain_and_destroy_in_callback_are_refused(struct kunit *test)
+{
+	struct misused *drain = misused_new(test, try_drain);
+	struct misused *destroy = misused_new(test, try_purgatory_destroy);
+	struct misused *predicate = misused_new(test, try_purgatory_destroy);
+
+	KUNIT_ASSERT_TRUE(test, debug_locks);
+	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
+	predicate->by_predicate = true;
+	KUNIT_EXPECT_EQ(test, misused_add(predicate, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(drain, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(destroy, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&drain->op, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&destroy->op), 0);
+	expect_refused(test, drain, destroy, predicate, 1);
+}
+
+static int try_sleep(struct misused *misused)
+{
+	might_sleep();
+	return 0;
+}
+
+static void callback_that_sleeps_is_reported(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, try_sleep);
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
+	expect_report(test, "BUG: sleeping function called from invalid context at *");
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&misused->op, 0), 0);
+	KUNIT_EXPECT_EQ(test, misused->ended, 1);
+}
+
+/* The consumer has one reference and drops two. The operation stays valid, and is leaked. */
+static void surplus_put_of_pending_op_leaks_it(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, NULL);
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, NSEC_PER_SEC), 0);
+	twheel_op_put(&misused->op);
+	KUNIT_EXPECT_EQ(test, misused->released, 0);
+	expect_report(test, "WARNING: *twheel/op/op.c:*");
+	twheel_op_put(&misused->op);
+	KUNIT_EXPECT_EQ(test, misused->released, 0);
+	expect_pending(test, 1);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, misused->ended, 1);
+	KUNIT_EXPECT_EQ(test, misused->released, 0);
+	expect_pending(test, 0);
+}
+
+static void result_of_pending_op_warns(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, NULL);
+	struct twheel_op_result result;
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
+	expect_report(test, "WARNING: * twheel_op_get_result+*");
+	twheel_op_get_result(&misused->op, &result);
+	expect_pending(test, 1);
+}
+
+static void complete_all_with_positive_error_reports_einval(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, NULL);
+	struct twheel_op_result result;
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
+	expect_report(test, "WARNING: *twheel/op/iter.c:*");
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(purgatory, EIO, 7, 0), 1);
+	twheel_op_get_result(&misused->op, &result);
+	KUNIT_EXPECT_EQ(test, result.error, -EINVAL);
+	KUNIT_EXPECT_EQ(test, result.value, 0);
+}
+
+static int op_misuse_init(struct kunit *test)
+{
+	struct twheel_purgatory_config config = { .name = "misuse", .max_pending = 10 };
+
+	wheel_init(test);
+	config.wheel = wheel;
+	purgatory = twheel_purgatory_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, purgatory);
+	return 0;
+}
+
+static void op_misuse_exit(struct kunit *test)
+{
+	twheel_purgatory_destroy(purgatory);
+	twheel_destroy(wheel);
+}
+
+static struct kunit_case op_misuse_cases[] = {
+	KUNIT_CASE(cancel_sync_of_itself_returns_edeadlk),
+	KUNIT_CASE(second_add_returns_ebusy),
+	KUNIT_CASE(drain_and_destroy_on_reaper_are_refused),
+	KUNIT_CASE(drain_and_destroy_in_callback_are_refused),
+	KUNIT_CASE(callback_that_sleeps_is_reported),
+	KUNIT_CASE(surplus_put_of_pending_op_leaks_it),
+	KUNIT_CASE(result_of_pending_op_warns),
+	KUNIT_CASE(complete_all_with_positive_error_reports_einval),
+	{}
+};
+
+static struct kunit_suite op_misuse_suite = {
+	.name		= "twheel_op_misuse",
+	.init		= op_misuse_init,
+	.exit		= op_misuse_exit,
+	.test_cases	= op_misuse_cases,
+};
+
+/* Timers and wheels */
 
 /* A timer with a callback that attempts a forbidden call, and the return value of that call. */
 struct probe {
@@ -148,15 +438,6 @@ static void expect_odebug(struct kunit *test, const char *error)
 {
 	expect_report(test, "WARNING: * debug_print_object+*");
 	kunit_info(test, "expected: ODEBUG: %s *twheel_timer*\n", error);
-}
-
-static int misuse_init(struct kunit *test)
-{
-	const struct twheel_config config = { .name = "misuse" };
-
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
-	return 0;
 }
 
 static void misuse_exit(struct kunit *test)
@@ -305,7 +586,7 @@ static void destroy_of_wheel_with_timers_is_reported(struct kunit *test)
 	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe->timer));
 	KUNIT_EXPECT_EQ(test, probe->nr_fired, 0);
-	misuse_init(test);
+	wheel_init(test);
 	probe_init(probe, NULL);
 	probe_add(test, probe, NSEC_PER_MSEC);
 	vtime_sleep(NSEC_PER_SEC);
@@ -325,12 +606,13 @@ static struct kunit_case misuse_cases[] = {
 
 static struct kunit_suite misuse_suite = {
 	.name		= "twheel_misuse",
-	.init		= misuse_init,
+	.init		= wheel_init,
 	.exit		= misuse_exit,
 	.test_cases	= misuse_cases,
 };
 
-kunit_test_suite(misuse_suite);
+/* A report of lockdep, which disables it, is in the second one. */
+kunit_test_suites(&op_misuse_suite, &misuse_suite);
 
 MODULE_DESCRIPTION("KUnit suites of twheel that provoke warnings");
 MODULE_AUTHOR("The twheel developers");
