@@ -181,29 +181,27 @@ static void signal_ends_armed_and_skips_idle_op(struct kunit *test)
 
 static void complete_refuses_and_cancel_ends_idle_op(struct kunit *test)
 {
-	struct probe *probe = add_watching(test, 10 * SECOND);
+	const struct twheel_key key = { .v = { 0, KEY } };
+	struct probe *probe;
+	unsigned int by_key;
 
-	cancel();
-	KUNIT_EXPECT_EQ(test, twheel_op_complete(&probe->op, 1), -EAGAIN);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probe->op), 0);
-	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
-	KUNIT_EXPECT_TRUE(test, last_word(probe) & TWHEEL_CELL_IDLE);
-	KUNIT_EXPECT_EQ(test, word() & ~TWHEEL_CELL_TIME, LIFE | TWHEEL_CELL_ENDED);
-	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probe->op), -EALREADY);
-}
-
-static void cancel_by_key_ends_idle_op(struct kunit *test)
-{
-	struct probe *probe = add_watching(test, 10 * SECOND);
-
-	cancel();
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory,
-						    &(struct twheel_key) { .v = { 0, KEY } },
-						    NULL, NULL, 0), 1);
-	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
-	KUNIT_EXPECT_EQ(test, word() & ~TWHEEL_CELL_TIME, LIFE | TWHEEL_CELL_ENDED);
+	for (by_key = 0; by_key < 2; by_key++) {
+		atomic64_set(&cell, 0);
+		probe = add_watching(test, 10 * SECOND);
+		cancel();
+		KUNIT_EXPECT_EQ(test, twheel_op_complete(&probe->op, 1), -EAGAIN);
+		KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), 0);
+		KUNIT_EXPECT_EQ(test, probe->ended, 0);
+		if (by_key)
+			KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, NULL,
+								    NULL, 0), 1);
+		else
+			KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probe->op), 0);
+		expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
+		KUNIT_EXPECT_TRUE(test, last_word(probe) & TWHEEL_CELL_IDLE);
+		KUNIT_EXPECT_EQ(test, word() & ~TWHEEL_CELL_TIME, LIFE | TWHEEL_CELL_ENDED);
+		KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probe->op), -EALREADY);
+	}
 }
 
 /* A caller names the operation, not the life that it has seen. */
@@ -291,7 +289,6 @@ static struct kunit_case cell_cases[] = {
 	KUNIT_CASE(parked_op_is_armed_by_a_call),
 	KUNIT_CASE(signal_ends_armed_and_skips_idle_op),
 	KUNIT_CASE(complete_refuses_and_cancel_ends_idle_op),
-	KUNIT_CASE(cancel_by_key_ends_idle_op),
 	KUNIT_CASE(calls_end_the_present_life),
 	KUNIT_CASE(ended_op_leaves_the_word_alone),
 	KUNIT_CASE(two_ops_in_a_cell_end_once),

@@ -45,9 +45,9 @@ static void end_next(struct probe *probe)
 }
 
 /* The deadlines differ, so that the timers are in various places of the wheel. */
-static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int flags)
+static void chain_init(struct kunit *test)
 {
-	struct twheel_op_args args = { .wheel = wheel, .flags = flags };
+	struct twheel_op_args args = {};
 	unsigned int i;
 
 	atomic_set(&next_link, 0);
@@ -58,7 +58,7 @@ static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int fl
 	for (i = 0; i < CHAIN; i++) {
 		chain[i] = probe_new(test);
 		chain[i]->on_ended = end_next;
-		args.deadline = i % 3 ? twheel_deadline_on(wheel, (i + 1) * SECOND) : TWHEEL_NEVER;
+		args.deadline = i % 3 ? twheel_deadline((i + 1) * SECOND) : TWHEEL_NEVER;
 		KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &chain[i]->op, &args), 0);
 	}
 }
@@ -83,19 +83,11 @@ static void expect_chain(struct kunit *test)
 
 static void long_chain_completes_on_bounded_stack(struct kunit *test)
 {
-	struct twheel_config config = { .name = "kunit" };
-	struct twheel *wheel;
-
-	for (config.clock = 0; config.clock <= TWHEEL_CLOCK_REALTIME; config.clock++) {
-		wheel = twheel_create(&config);
-		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
-		chain_init(test, wheel, config.clock == TWHEEL_CLOCK_REALTIME ? TWHEEL_OP_WALL : 0);
-		KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
-		expect_chain(test);
-		/* Some callbacks were deferred to the reaper of the purgatory's wheel. */
-		KUNIT_EXPECT_GT(test, stats_of(probe_wheel).fired, 0);
-		twheel_destroy(wheel);
-	}
+	chain_init(test);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	expect_chain(test);
+	/* Some callbacks were deferred to the reaper. */
+	KUNIT_EXPECT_GT(test, stats_of(probe_wheel).fired, 0);
 }
 
 static void end_first(struct timer_list *timer)
@@ -107,7 +99,7 @@ static void chain_may_start_in_softirq(struct kunit *test)
 {
 	static struct timer_list timer;
 
-	chain_init(test, probe_wheel, 0);
+	chain_init(test);
 	timer_setup(&timer, end_first, 0);
 	mod_timer(&timer, jiffies + 1);
 	expect_chain(test);
@@ -132,7 +124,7 @@ static void cancel_sync_on_reaper_runs_deferred_callbacks(struct kunit *test)
 {
 	static struct twheel_timer timer;
 
-	chain_init(test, probe_wheel, 0);
+	chain_init(test);
 	started = false;
 	waited = false;
 	twheel_timer_init(&timer, probe_wheel, wait_for_chain);
@@ -149,7 +141,7 @@ static void destroy_waits_for_chain(struct kunit *test)
 {
 	unsigned int i;
 
-	chain_init(test, probe_wheel, 0);
+	chain_init(test);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
 	KUNIT_EXPECT_LT(test, atomic_read(&next_link), CHAIN);
 	/* It destroys the purgatory. */

@@ -3,6 +3,9 @@
  * KUnit tests for operations with a predicate: calls made while the predicate
  * runs, by other threads or by the predicate itself.
  *
+ * The suite of Kafka's DelayedOperationTest has requests by other threads and by the predicate of
+ * another operation.
+ *
  * A predicate must not sleep, since any caller may evaluate it. Here it does sleep, but
  * only in threads of the test, so that other threads can run in the meantime.
  */
@@ -51,22 +54,6 @@ static void requests_during_predicate_cause_one_reevaluation(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe->overlaps, 0);
 	expect_counts(test, 1, 3, 3);
-}
-
-static void condition_set_during_predicate_is_not_missed(struct kunit *test)
-{
-	struct probe *probe = add_slow_predicate(test, TWHEEL_NEVER, 10, 2);
-	struct task_struct *task = probe_fork(test, try_complete, probe);
-
-	vtime_sleep(HALF_A_SECOND);
-	probe->holds = true;
-	probe->value = 3;
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	KUNIT_EXPECT_EQ(test, probe_join(task), 1);
-	KUNIT_EXPECT_EQ(test, probe->evaluated, 2);
-	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 3);
-	expect_counts(test, 0, 0, 0);
 }
 
 /* Calls that end an operation while its predicate runs. */
@@ -300,29 +287,6 @@ static void predicate_may_end_and_add_other_ops(struct kunit *test)
 	expect_counts(test, 2, 4, 4);
 }
 
-/* Each predicate signals the other operation while that one is being evaluated. */
-static void signal_other(struct probe *probe)
-{
-	if (probe->evaluated == 1)
-		probe_signal(probe == others[0] ? 11 : 10, 0);
-}
-
-static void predicates_may_signal_each_other(struct kunit *test)
-{
-	unsigned int i;
-
-	for (i = 0; i < 2; i++)
-		others[i] = add_slow_predicate(test, TWHEEL_NEVER, 10 + i, 1);
-	for (i = 0; i < 2; i++) {
-		others[i]->eval_ns = 0;
-		others[i]->on_eval = signal_other;
-	}
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
-	KUNIT_EXPECT_EQ(test, others[0]->evaluated, 2);
-	KUNIT_EXPECT_EQ(test, others[1]->evaluated, 1);
-	KUNIT_EXPECT_EQ(test, others[0]->overlaps + others[1]->overlaps, 0);
-}
-
 /* The callback of this operation drops the last reference. */
 struct lone {
 	struct twheel_op	op;
@@ -383,7 +347,6 @@ static void callback_may_put_last_reference(struct kunit *test)
 
 static struct kunit_case race_cases[] = {
 	KUNIT_CASE(requests_during_predicate_cause_one_reevaluation),
-	KUNIT_CASE(condition_set_during_predicate_is_not_missed),
 	KUNIT_CASE_PARAM(op_ended_during_predicate_runs_callback_afterwards, end_call_gen_params),
 	KUNIT_CASE(op_may_expire_during_predicate),
 	KUNIT_CASE_PARAM(op_may_end_itself_in_predicate, end_call_gen_params),
@@ -392,7 +355,6 @@ static struct kunit_case race_cases[] = {
 	KUNIT_CASE(cancel_sync_waits_for_predicate),
 	KUNIT_CASE(drain_waits_for_predicate),
 	KUNIT_CASE(predicate_may_end_and_add_other_ops),
-	KUNIT_CASE(predicates_may_signal_each_other),
 	KUNIT_CASE(callback_may_put_last_reference),
 	{}
 };

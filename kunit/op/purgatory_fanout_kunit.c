@@ -307,13 +307,6 @@ static void one_call_ends_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, end->call(), 0);
 }
 
-static void drain_cancels_all(struct kunit *test)
-{
-	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), NR);
-	expect_all_ended(test, TWHEEL_REASON_CANCELLED, 0);
-}
-
 static int fanout_init(struct kunit *test)
 {
 	int err = probe_suite_init(test);
@@ -340,7 +333,6 @@ static struct kunit_case fanout_cases[] = {
 	KUNIT_CASE(all_expire_at_same_deadline),
 	KUNIT_CASE(remaining_watchers_are_signalled_in_chunks),
 	KUNIT_CASE_PARAM(one_call_ends_all, end_gen_params),
-	KUNIT_CASE(drain_cancels_all),
 	{}
 };
 

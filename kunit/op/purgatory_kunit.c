@@ -5,7 +5,6 @@
 #include <linux/time64.h>
 
 #include "../../twheel/op/purgatory.h"
-#include "../vtime.h"
 #include "op_probe.h"
 
 static void create_with_bad_limits_returns_einval(struct kunit *test)
@@ -36,19 +35,6 @@ static void limit_is_exact_at_any_size(struct kunit *test)
 			expect_counts(test, 0, 0, 0);
 		}
 	}
-}
-
-static void drain_waits_for_callbacks(struct kunit *test)
-{
-	struct probe *probe = probe_new(test);
-
-	probe->takes_ns = NSEC_PER_SEC;
-	KUNIT_EXPECT_EQ(test, probe_add(probe, NSEC_PER_MSEC, TWHEEL_COND_NONE, 0, NULL), 0);
-	vtime_sleep(NSEC_PER_SEC / 2);
-	twheel_op_put(&probe->op);
-	twheel_purgatory_drain(probe_purgatory);
-	KUNIT_EXPECT_EQ(test, probe->released, 1);
-	KUNIT_EXPECT_GE(test, ktime_get_ns(), probe->result.time + NSEC_PER_SEC);
 }
 
 static u32 hash_of(const struct probe_keys *keys)
@@ -127,7 +113,6 @@ static void complete_all_finds_operation_that_loses_its_key(struct kunit *test)
 static struct kunit_case purgatory_cases[] = {
 	KUNIT_CASE(create_with_bad_limits_returns_einval),
 	KUNIT_CASE(limit_is_exact_at_any_size),
-	KUNIT_CASE(drain_waits_for_callbacks),
 	KUNIT_CASE(drain_finds_operation_whose_key_changes),
 	KUNIT_CASE(drain_finds_operation_that_loses_its_key),
 	KUNIT_CASE(complete_all_finds_operation_whose_key_changes),
