@@ -149,25 +149,6 @@ static void emptied_buckets_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000);
 }
 
-static void idle_queue_is_forwarded(struct kunit *test)
-{
-	struct twheel_node near, far;
-
-	queue_start(test, 64, 0);
-	twheel_queue_forward(&queue, 1000000);
-	add(test, &near, 1000010);
-	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
-	KUNIT_EXPECT_EQ(test, queue_next(&queue), 1000010);
-
-	/* The time never moves past the next expiry, and never back. */
-	add(test, &far, 1000050);
-	twheel_queue_forward(&queue, 1000020);
-	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000009);
-	twheel_queue_forward(&queue, 1000000);
-	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000009);
-	KUNIT_EXPECT_EQ(test, drain(test, 1000050), 2);
-}
-
 #define NR_MANY	10000
 
 /* All nodes are in one bucket of level 1, and due one tick after it begins. */
@@ -411,7 +392,6 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE_PARAM(worked_examples_are_placed, example_gen_params),
 	KUNIT_CASE(level_is_numbered_when_it_is_allocated),
 	KUNIT_CASE(emptied_buckets_count),
-	KUNIT_CASE(idle_queue_is_forwarded),
 	KUNIT_CASE(nodes_are_added_and_deleted_between_chunks),
 	KUNIT_CASE_PARAM(queue_matches_model, slots_gen_params),
 	KUNIT_CASE_PARAM(queue_matches_model_with_little_memory, slots_gen_params),

@@ -5,7 +5,6 @@
  */
 #include <linux/delay.h>
 #include <linux/err.h>
-#include <linux/irqflags.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 
@@ -92,21 +91,6 @@ static void taken_timer_fires_after_step_back(struct kunit *test)
 		clock_move(test, 3600 * (s64)NSEC_PER_SEC);
 		vtime_sleep(2 * NOTICE_NS);
 	}
-}
-
-/* The time by which the step is noticed late does not count. */
-static void late_notice_fires_no_timer_early(struct kunit *test)
-{
-	static struct timer_probe soon;
-
-	add_in(test, &soon, 0, 10 * NSEC_PER_MSEC);
-	local_irq_disable();
-	clock_move(test, -3600 * (s64)NSEC_PER_SEC);
-	mdelay(20);
-	local_irq_enable();
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, soon.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&soon.timer), 0);
 }
 
 /* A timer that was due by the old time fires normally. */
@@ -244,7 +228,6 @@ static void cancelled_timers_do_not_delay_others(struct kunit *test)
 
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(taken_timer_fires_after_step_back),
-	KUNIT_CASE(late_notice_fires_no_timer_early),
 	KUNIT_CASE(passed_deadline_is_not_cancelled),
 	KUNIT_CASE(step_undone_at_once_is_noticed),
 	KUNIT_CASE(step_wakes_no_reaper_for_other_timers),

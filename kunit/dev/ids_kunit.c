@@ -175,18 +175,6 @@ static void lists_each_object_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr, 0);
 }
 
-static void unknown_ids_are_not_found(struct kunit *test)
-{
-	struct object *object;
-
-	KUNIT_EXPECT_NULL(test, find(1ULL << TWHEEL_INDEX_BITS | TWHEEL_LEAF_SLOTS));
-	object = add(test, &holders[0]);
-	KUNIT_EXPECT_NULL(test, find(object->id | TWHEEL_INDEX_MASK));
-	KUNIT_EXPECT_NULL(test, find(0));
-	KUNIT_EXPECT_NULL(test, find(U64_MAX));
-	KUNIT_EXPECT_NULL(test, find(TWHEEL_NO_ID));
-}
-
 /* An encrypted id has half of the bits in common with the next one, and all can be decrypted. */
 static void hidden_ids_show_nothing(struct kunit *test)
 {
@@ -223,7 +211,6 @@ static void numbers_are_used_again(struct kunit *test)
 static struct kunit_case ids_cases[] = {
 	KUNIT_CASE(finds_what_a_model_has),
 	KUNIT_CASE(lists_each_object_once),
-	KUNIT_CASE(unknown_ids_are_not_found),
 	KUNIT_CASE(hidden_ids_show_nothing),
 	KUNIT_CASE(numbers_are_used_again),
 	{}
