@@ -34,44 +34,29 @@
 #include "../stats.h"
 #include "leap.h"
 
-/**
- * struct member - one timer of a set
- * @part: as in &struct twheel_wall_timer
- * @timer: the timer
- * @timer_set: the set
- * @deadline: by the clock of the wheel, as are @latest, @added and @fired
- * @latest: latest expiry, without the overhead of the machine
- * @added: when it was added
- * @fired: when its callback was called
- * @nr_fired: number of calls of its callback
- * @rank: position in the order of all expirations of the set, from 1
- * @error: return value of twheel_timer_error()
- */
+/* One timer of a set */
 struct member {
-	struct twheel_wall_part	part;
+	struct twheel_wall_part	part;		/* as in &struct twheel_wall_timer */
 	struct twheel_timer	timer;
-	struct timer_set	*timer_set;
+	struct timer_set	*timer_set;	/* the set */
+	/* by the clock of the wheel, as are @latest, @added and @fired */
 	u64			deadline;
+	/* latest expiry, without the overhead of the machine */
 	u64			latest;
-	u64			added;
-	u64			fired;
-	unsigned int		nr_fired;
+	u64			added;		/* when it was added */
+	u64			fired;		/* when its callback was called */
+	unsigned int		nr_fired;	/* number of calls of its callback */
+	/* position in the order of all expirations of the set, from 1 */
 	unsigned int		rank;
-	int			error;
+	int			error;		/* return value of twheel_timer_error() */
 };
 
-/**
- * struct timer_set - a wheel and its timers
- * @wheel: the wheel
- * @member: the timers
- * @size: number of timers
- * @nr_fired: number of callbacks that have been called
- */
+/* A wheel and its timers */
 struct timer_set {
 	struct twheel	*wheel;
 	struct member	*member;
-	unsigned int	size;
-	atomic_t	nr_fired;
+	unsigned int	size;		/* number of timers */
+	atomic_t	nr_fired;	/* number of callbacks that have been called */
 };
 
 /* Duration of a callback in virtual time: four or five clock reads. */
@@ -174,21 +159,14 @@ static void expect_exact(struct kunit *test, const struct member *member, u64 sl
 #define TICK_NS		BIT_ULL(20)
 #define SLOTS		64
 
-/**
- * struct shape - a wheel and its timers
- * @tick_ns: see &struct twheel_config
- * @slots: see &struct twheel_config
- * @each: number of timers for each horizon
- * @shards: see &struct twheel_config
- * @clock: see &struct twheel_config
- * @slack: maximum of the random slack of each timer, or TWHEEL_SLACK_COARSE
- */
+/* A wheel and its timers */
 struct shape {
-	u64			tick_ns;
-	unsigned int		slots;
-	unsigned int		each;
-	unsigned int		shards;
-	enum twheel_clock	clock;
+	u64			tick_ns;	/* see &struct twheel_config */
+	unsigned int		slots;		/* see &struct twheel_config */
+	unsigned int		each;		/* number of timers for each horizon */
+	unsigned int		shards;		/* see &struct twheel_config */
+	enum twheel_clock	clock;		/* see &struct twheel_config */
+	/* maximum of the random slack of each timer, or TWHEEL_SLACK_COARSE */
 	u64			slack;
 };
 
@@ -234,24 +212,17 @@ struct horizons {
 	u64		ns[96];
 };
 
-/**
- * struct wheel_run - a wheel with its timers and results
- * @timer_set: the timers
- * @horizons: maximum delays
- * @next: index of the next member to add
- * @busy: the timer with the callback that blocks the reaper
- * @begin: start of the stall, by the clock of the wheel; KTIME_MAX without one
- * @end: end of the stall
- * @stats: counters at the end
- */
+/* A wheel with its timers and results */
 struct wheel_run {
 	struct timer_set	timer_set;
-	struct horizons		horizons;
-	unsigned int		next;
+	struct horizons		horizons;	/* maximum delays */
+	unsigned int		next;		/* index of the next member to add */
+	/* the timer with the callback that blocks the reaper */
 	struct twheel_wall_timer busy;
+	/* start of the stall, by the clock of the wheel; KTIME_MAX without one */
 	u64			begin;
-	u64			end;
-	struct twheel_stats	stats;
+	u64			end;		/* end of the stall */
+	struct twheel_stats	stats;		/* counters at the end */
 };
 
 static struct wheel_run runs[NR_SHAPES];

@@ -21,23 +21,15 @@
 /* An hour and a minute, so that timers due at the end of the hour have fired. */
 #define MINUTES		61
 
-/**
- * struct quiet - a wheel with little or no activity
- * @desc: description
- * @tick_ns: tick of the wheel; 0 for the default
- * @slots: slots of the wheel; 0 for the default
- * @delay: delay of the timers; 0 for no timers
- * @all: there are SIZE timers, all due at once, instead of one
- * @cancel: the timers are cancelled again
- * @max: maximum number of wakeups; ONE_PER_LEVEL for one per level
- */
+/* A wheel with little or no activity */
 struct quiet {
-	const char	*desc;
-	u64		tick_ns;
-	unsigned int	slots;
-	u64		delay;
-	bool		all;
-	bool		cancel;
+	const char	*desc;		/* description */
+	u64		tick_ns;	/* tick of the wheel; 0 for the default */
+	unsigned int	slots;		/* slots of the wheel; 0 for the default */
+	u64		delay;		/* delay of the timers; 0 for no timers */
+	bool		all;		/* there are SIZE timers, all due at once, instead of one */
+	bool		cancel;		/* the timers are cancelled again */
+	/* maximum number of wakeups; ONE_PER_LEVEL for one per level */
 	int		max;
 };
 

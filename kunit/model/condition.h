@@ -2,10 +2,7 @@
 /*
  * The meaning of conditions, for all models of operations: the number of missing keys or
  * the missing amount, from the number of satisfied keys and the sum of the amounts.
- *
- * Two programs of user space do not use it. The fuzzer's threads signal keys of operations
- * that other threads add, and do not know the order of these calls. A script of the player
- * lists the expected events itself.
+ * The fuzzer does not use it: its threads do not know the order of their calls.
  */
 #ifndef _KUNIT_MODEL_CONDITION_H
 #define _KUNIT_MODEL_CONDITION_H
@@ -13,22 +10,15 @@
 #include <linux/minmax.h>
 #include <linux/twheel.h>
 
-/**
- * struct condition_state - a condition and the signals so far
- * @condition: the condition
- * @quorum: for TWHEEL_COND_QUORUM
- * @threshold: for TWHEEL_COND_SUM
- * @nr_keys: number of keys
- * @nr_satisfied: number of keys with as many signals as they need
- * @amount: sum of the amounts of the signals
- */
+/* A condition and the signals so far */
 struct condition_state {
-	enum twheel_condition	condition;
-	u32			quorum;
-	u64			threshold;
-	u32			nr_keys;
+	enum twheel_condition	condition;	/* the condition */
+	u32			quorum;		/* for TWHEEL_COND_QUORUM */
+	u64			threshold;	/* for TWHEEL_COND_SUM */
+	u32			nr_keys;	/* number of keys */
+	/* number of keys with as many signals as they need */
 	u32			nr_satisfied;
-	u64			amount;
+	u64			amount;		/* sum of the amounts of the signals */
 };
 
 static inline bool condition_needs_signals(enum twheel_condition condition)

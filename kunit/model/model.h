@@ -68,42 +68,31 @@ enum model_action {
 /* In addition to the flags of timers: @when is a deadline, and not a delay. */
 #define MODEL_ABSOLUTE	BIT(7)
 
-/**
- * struct model_op - a step of a sequence
- * @type: enum model_op_type
- * @t: index of the timer
- * @flags: flags for init, or MODEL_ABSOLUTE
- * @choice: enum twheel_rearm or model_action; for a sleep, whether to sleep until the next
- *	expiry first
- * @other: timer of an action
- * @count: number of actions
- * @when: delay or deadline; duration of a sleep; clock adjustment; delay of an action
- * @more: slack; duration of a function; maximum time to the next expiry
- */
+/* A step of a sequence */
 struct model_op {
-	u8	type;
-	u8	t;
-	u8	flags;
+	u8	type;	/* enum model_op_type */
+	u8	t;	/* index of the timer */
+	u8	flags;	/* flags for init, or MODEL_ABSOLUTE */
+	/*
+	 * enum twheel_rearm or model_action; for a sleep, whether to sleep until the next expiry
+	 * first
+	 */
 	u8	choice;
-	u16	other;
-	u16	count;
+	u16	other;	/* timer of an action */
+	u16	count;	/* number of actions */
+	/* delay or deadline; duration of a sleep; clock adjustment; delay of an action */
 	u64	when;
-	u64	more;
+	u64	more;	/* slack; duration of a function; maximum time to the next expiry */
 };
 
-/**
- * struct model_sequence - a sequence of steps
- * @system: use the system's wheel for the clock in @config
- * @config: configuration of the wheel
- * @nr: number of steps
- * @op: the steps
- * @diff: difference between the module and the model
- */
+/* A sequence of steps */
 struct model_sequence {
+	/* use the system's wheel for the clock in @config */
 	bool			system;
-	struct twheel_config	config;
-	unsigned int		nr;
+	struct twheel_config	config;		/* configuration of the wheel */
+	unsigned int		nr;		/* number of steps */
 	struct model_op		op[MODEL_OPS];
+	/* difference between the module and the model */
 	char			diff[MODEL_DIFF];
 };
 
@@ -120,21 +109,15 @@ struct model_work_state {
 	u32	busy;		/* queued or running */
 };
 
-/**
- * struct model_answer - result of a call
- * @ret: return value
- * @deadline: deadline passed to the call
- * @expected: expected deadline for the delay
- * @handed: timers returned by stop, one bit each
- * @work: work that was pending or queued before the call
- * @now: time of the call; with interrupts disabled, also the time of return
- */
+/* Result of a call */
 struct model_answer {
-	long			ret;
-	u64			deadline;
-	u64			expected;
-	u32			handed;
+	long			ret;		/* return value */
+	u64			deadline;	/* deadline passed to the call */
+	u64			expected;	/* expected deadline for the delay */
+	u32			handed;		/* timers returned by stop, one bit each */
+	/* work that was pending or queued before the call */
 	struct model_work_state	work;
+	/* time of the call; with interrupts disabled, also the time of return */
 	struct model_time	now;
 };
 
@@ -144,24 +127,15 @@ enum model_event_type {
 	MODEL_ENDS,
 };
 
-/**
- * struct model_event - an event logged by a timer function
- * @type: kind of event
- * @t: index of the timer
- * @error: twheel_timer_error() at the start of the function
- * @wakes: end of the function's sleep, by CLOCK_MONOTONIC
- * @op: call made by the function
- * @answer: result of the call
- * @now: time of the event
- */
+/* An event logged by a timer function */
 struct model_event {
-	enum model_event_type	type;
-	unsigned int		t;
-	int			error;
-	u64			wakes;
-	struct model_op		op;
-	struct model_answer	answer;
-	struct model_time	now;
+	enum model_event_type	type;	/* kind of event */
+	unsigned int		t;	/* index of the timer */
+	int			error;	/* twheel_timer_error() at the start of the function */
+	u64			wakes;	/* end of the function's sleep, by CLOCK_MONOTONIC */
+	struct model_op		op;	/* call made by the function */
+	struct model_answer	answer;	/* result of the call */
+	struct model_time	now;	/* time of the event */
 };
 
 /* Observable state of a wheel and its timers. */
@@ -182,81 +156,56 @@ enum model_on_set {
 	MODEL_ON_SET_CANCEL,		/* the timer is cancelled */
 };
 
-/**
- * struct model_timer - state of a timer
- * @flags: its flags
- * @pending: the timer is pending
- * @running: its function is running
- * @queued: work: waiting for the workqueue to call its function
- * @ended: work: the function has returned, but the workqueue has not noticed yet
- * @shutdown: shut down
- * @on_set: whether the timer is cancelled because the clock was set
- * @due: tick at which it fires, in ns by the clock; TWHEEL_NEVER
- * @passes: if the clock was set after it read this time, the timer is due
- * @due_last: last tick at which it may fire, until the exact tick is known
- * @was_due: it was due when the clock was set
- * @armed: when it was added or moved
- * @started: start of its function
- * @wakes: end of the sleep of its function
- * @done: return of its function
- */
+/* State of a timer */
 struct model_timer {
 	unsigned int		flags;
-	bool			pending;
-	bool			running;
+	bool			pending;	/* the timer is pending */
+	bool			running;	/* its function is running */
+	/* work: waiting for the workqueue to call its function */
 	bool			queued;
+	/* work: the function has returned, but the workqueue has not noticed yet */
 	bool			ended;
 	bool			shutdown;
+	/* whether the timer is cancelled because the clock was set */
 	enum model_on_set	on_set;
+	/* tick at which it fires, in ns by the clock; TWHEEL_NEVER */
 	u64			due;
+	/* if the clock was set after it read this time, the timer is due */
 	u64			passes;
+	/* last tick at which it may fire, until the exact tick is known */
 	u64			due_last;
-	bool			was_due;
-	struct model_time	armed;
-	u64			started;
-	u64			wakes;
-	u64			done;
+	bool			was_due;	/* it was due when the clock was set */
+	struct model_time	armed;		/* when it was added or moved */
+	u64			started;	/* start of its function */
+	u64			wakes;		/* end of the sleep of its function */
+	u64			done;		/* return of its function */
 };
 
-/**
- * struct model - expected state of the wheel
- * @timer: its timers
- * @system: the wheel is one of the system's
- * @ordered: timers of earlier ticks must fire first
- * @stopped: the wheel was stopped
- * @tick_ns: length of a tick
- * @limit: maximum number of pending timers, 0 for none
- * @clock: clock of the wheel
- * @set_noticed: time by which the last clock change has been noticed
- * @unblocked_at: return of the last function that delayed other timers
- * @late_ns: maximum lateness
- * @stats: expected counts
- * @rearmed_maybe: possible additional re-arms
- * @slow_maybe: possible additional slow functions
- * @sync: timer of a pending cancel_sync or shutdown_sync; -1 for none
- * @eager: that call rechecks the timer as soon as the function has returned
- * @won: that call has cancelled the timer
- * @awaited: functions that a call waits for, one bit per timer
- * @diff: the first difference to the observed state; empty for none
- */
+/* Expected state of the wheel */
 struct model {
 	struct model_timer	timer[MODEL_TIMERS];
-	bool			system;
-	bool			ordered;
-	bool			stopped;
-	u64			tick_ns;
-	u64			limit;
-	enum twheel_clock	clock;
+	bool			system;		/* the wheel is one of the system's */
+	bool			ordered;	/* timers of earlier ticks must fire first */
+	bool			stopped;	/* the wheel was stopped */
+	u64			tick_ns;	/* length of a tick */
+	u64			limit;		/* maximum number of pending timers, 0 for none */
+	enum twheel_clock	clock;		/* clock of the wheel */
+	/* time by which the last clock change has been noticed */
 	u64			set_noticed;
+	/* return of the last function that delayed other timers */
 	u64			unblocked_at;
-	u64			late_ns;
-	struct twheel_stats	stats;
-	u64			rearmed_maybe;
-	u64			slow_maybe;
+	u64			late_ns;	/* maximum lateness */
+	struct twheel_stats	stats;		/* expected counts */
+	u64			rearmed_maybe;	/* possible additional re-arms */
+	u64			slow_maybe;	/* possible additional slow functions */
+	/* timer of a pending cancel_sync or shutdown_sync; -1 for none */
 	int			sync;
+	/* that call rechecks the timer as soon as the function has returned */
 	bool			eager;
-	bool			won;
+	bool			won;		/* that call has cancelled the timer */
+	/* functions that a call waits for, one bit per timer */
 	u32			awaited;
+	/* the first difference to the observed state; empty for none */
 	char			diff[MODEL_DIFF];
 };
 
@@ -297,36 +246,22 @@ struct model_slot {
 	struct model_op		act;
 };
 
-/**
- * struct model_run - a run of a sequence
- * @sequence: the sequence
- * @model: expected state
- * @start: expected state before a call that allows concurrent events
- * @wheel: the wheel
- * @slot: its timers
- * @wq: workqueue for work
- * @base: counts at the start
- * @seen: last observed state
- * @log_lock: protects the log; taken in any context
- * @log: events since the last replay
- * @logged: number of events in the log
- * @last: time of the last event
- * @offset: of the wall clock, to restore it
- */
+/* A run of a sequence */
 struct model_run {
 	const struct model_sequence	*sequence;
-	struct model			model;
+	struct model			model;	/* expected state */
+	/* expected state before a call that allows concurrent events */
 	struct model			start;
 	struct twheel			*wheel;
 	struct model_slot		slot[MODEL_TIMERS];
-	struct workqueue_struct		*wq;
-	struct twheel_stats		base;
-	struct model_state		seen;
+	struct workqueue_struct		*wq;	/* workqueue for work */
+	struct twheel_stats		base;	/* counts at the start */
+	struct model_state		seen;	/* last observed state */
 	spinlock_t			log_lock;	/* taken with interrupts disabled */
-	struct model_event		log[MODEL_LOG];
-	unsigned int			logged;
-	u64				last;
-	s64				offset;
+	struct model_event		log[MODEL_LOG];	/* events since the last replay */
+	unsigned int			logged;	/* number of events in the log */
+	u64				last;	/* time of the last event */
+	s64				offset;	/* of the wall clock, to restore it */
 };
 
 /* The calls. See model_ops.c. */

@@ -43,63 +43,47 @@ struct op_model_watch {
 
 struct op_model;
 
-/**
- * struct op_model_op - an operation, and its expected state
- * @op: operation of the module
- * @model: the model
- * @watches: memory for its watches. The first @nr_used are in use. The others are poisoned,
- *	and so are those returned by unwatch
- * @returned: bit mask of the watches returned by unwatch
- * @holds: result of its predicate
- * @holds_value: value set by its predicate
- * @calls: number of callbacks
- * @order: position of the last callback among all callbacks
- * @result: result reported in the callback
- * @releases: number of releases
- * @visited: number of times that an iterator returned it
- * @steady: bit mask of the walks since whose begin it is pending, with the same keys
- * @seen: bit mask of the walks that have visited it
- * @life: expected state, also in all following members
- * @condition: its condition
- * @quorum: number of keys for TWHEEL_COND_QUORUM
- * @threshold: for TWHEEL_COND_SUM
- * @amount: sum of the signalled amounts
- * @deadline: its deadline
- * @armed_at: when the deadline was set
- * @nr_watches: number of watches
- * @watch: its watches
- * @end: expected result; @end.time is the earliest possible time
- * @end_order: expected position among all ends, 0 for any
- * @latest: latest possible time of the end
- */
+/* An operation, and its expected state */
 struct op_model_op {
-	struct twheel_op		op;
+	struct twheel_op		op;		/* operation of the module */
 	struct op_model			*model;
+	/*
+	 * memory for its watches. The first @nr_used are in use. The others are poisoned, and so
+	 * are those returned by unwatch
+	 */
 	struct twheel_watch		watches[OP_MODEL_SLOTS];
 	u32				nr_used;
+	/* bit mask of the watches returned by unwatch */
 	unsigned long			returned;
-	bool				holds;
-	u64				holds_value;
-	unsigned int			calls;
+	bool				holds;		/* result of its predicate */
+	u64				holds_value;	/* value set by its predicate */
+	unsigned int			calls;		/* number of callbacks */
+	/* position of the last callback among all callbacks */
 	unsigned int			order;
-	struct twheel_op_result		result;
-	unsigned int			releases;
+	struct twheel_op_result		result;		/* result reported in the callback */
+	unsigned int			releases;	/* number of releases */
+	/* number of times that an iterator returned it */
 	unsigned int			visited;
+	/* bit mask of the walks since whose begin it is pending, with the same keys */
 	unsigned long			steady;
+	/* bit mask of the walks that have visited it */
 	unsigned long			seen;
 
+	/* expected state, also in all following members */
 	enum op_model_life		life;
 	enum twheel_condition		condition;
-	u32				quorum;
-	u64				threshold;
-	u64				amount;
+	u32				quorum;		/* number of keys for TWHEEL_COND_QUORUM */
+	u64				threshold;	/* for TWHEEL_COND_SUM */
+	u64				amount;		/* sum of the signalled amounts */
 	u64				deadline;
-	u64				armed_at;
-	u32				nr_watches;
+	u64				armed_at;	/* when the deadline was set */
+	u32				nr_watches;	/* number of watches */
 	struct op_model_watch		watch[OP_MODEL_SLOTS];
+	/* expected result; @end.time is the earliest possible time */
 	struct twheel_op_result		end;
+	/* expected position among all ends, 0 for any */
 	unsigned int			end_order;
-	u64				latest;
+	u64				latest;		/* latest possible time of the end */
 };
 
 /* A walk with a step of the iterator after each step of the test. @at is held by the iterator. */
@@ -110,36 +94,23 @@ struct op_model_walk {
 	unsigned int		visits;
 };
 
-/**
- * struct op_model - expected state of a purgatory
- * @test: the test
- * @max_pending: limit on pending operations
- * @max_watches: limit on watches, 0 for none
- * @random: source of random numbers
- * @step: number of steps
- * @call_name: name of the last call
- * @choice: operation chosen for the last call, unused by calls on keys
- * @nr_serials: number of watches so far
- * @calls: number of callbacks so far
- * @nr_ended: number of ended operations so far
- * @any_order: the operations of this step may end in any order
- * @stats: expected counts
- * @walk: walks over the pending operations
- * @op: the operations
- */
+/* Expected state of a purgatory */
 struct op_model {
-	struct kunit			*test;
-	u64				max_pending;
-	u64				max_watches;
-	struct rnd_state		random;
-	unsigned int			step;
-	const char			*call_name;
+	struct kunit			*test;	/* the test */
+	u64				max_pending;	/* limit on pending operations */
+	u64				max_watches;	/* limit on watches, 0 for none */
+	struct rnd_state		random;	/* source of random numbers */
+	unsigned int			step;	/* number of steps */
+	const char			*call_name;	/* name of the last call */
+	/* operation chosen for the last call, unused by calls on keys */
 	unsigned int			choice;
-	u64				nr_serials;
-	unsigned int			calls;
-	unsigned int			nr_ended;
+	u64				nr_serials;	/* number of watches so far */
+	unsigned int			calls;	/* number of callbacks so far */
+	unsigned int			nr_ended;	/* number of ended operations so far */
+	/* the operations of this step may end in any order */
 	bool				any_order;
-	struct twheel_purgatory_stats	stats;
+	struct twheel_purgatory_stats	stats;	/* expected counts */
+	/* walks over the pending operations */
 	struct op_model_walk		walk[OP_MODEL_WALKS];
 	struct op_model_op		op[OP_MODEL_OPS];
 };
