@@ -114,7 +114,7 @@ def statuses():
 
 
 def interface():
-    document = json.loads((TOP / "tools/twheelctl/twheelctl.schema.json").read_text())
+    document = json.loads(subprocess.check_output([TOP / "tools/twheelctl/schema.py"]))
     return sorted({*header(), *library(), *schema(document), *metrics(), *statuses()})
 
 
