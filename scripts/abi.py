@@ -109,7 +109,7 @@ def metrics():
 
 
 def statuses():
-    for name, value in re.findall(r"\b(OUTCOME_\w+)\s*=\s*(\d+)", read("tools/twheelctl/outcome.h")):
+    for name, value in re.findall(r"\b(OUTCOME_\w+)\s*=\s*(\d+)", read("tools/twheelctl/twheelctl.h")):
         yield f"status {name} {value}"
 
 

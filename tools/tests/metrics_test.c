@@ -4,26 +4,21 @@
  *
  *   metrics_test --print    print metrics, for another test that parses them
  */
-#include <errno.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "../twheelctl/metrics.h"
+#include "../twheelctl/metrics.c"
 #include "tap.h"
 
-#define COUNTS	"pending=1 added=20 rearmed=3 cancelled=4 fired=15 rejected=5 cascaded=6 " \
+#define WHEEL_COUNTS	"pending=1 added=20 rearmed=3 cancelled=4 fired=15 rejected=5 cascaded=6 " \
 		"looks=10 wakeups=7 slow=8 latest_ticks=9 late_ns=1500000000"
 #define ZEROS	"0,0,0,0,0,0,0,0,0,0"
 #define LATE	"late=4," ZEROS "," ZEROS ",0,0,2,0,1"
 #define MAX	"18446744073709551615"
-#define LINE	"twheel-wheel:\tclock=monotonic " COUNTS " " LATE " name=users\n"
+#define LINE	"twheel-wheel:\tclock=monotonic " WHEEL_COUNTS " " LATE " name=users\n"
 
 #define TOTALS	"added=7 completed=4 expired=2 cancelled=1 enospc=6 enobufs=0 edquot=5"
 
-static const struct user user = { .uid = 1000, .counts = { 3, 100, 2, 50, 7, 4, 2, 1, 6, 0, 5 } };
+static const struct user user = { 1000, 3, 100, 2, 50, 7, 4, 2, 1, 6, 0, 5 };
 
 /* Return: the output of the functions, freed by the caller. */
 static char *printed(const struct named *list, size_t nr, const struct wheel *wheels,
@@ -48,15 +43,15 @@ TEST("a line of fdinfo has the counts of a wheel and a printable name")
 
 	CHECK(parse_wheel(LINE, &wheel));
 	CHECK(!strcmp(wheel.clock, "monotonic") && !strcmp(wheel.name, "users"));
-	CHECK(wheel.counts[WHEEL_PENDING] == 1 && wheel.counts[WHEEL_ADDED] == 20);
-	CHECK(wheel.counts[WHEEL_FIRED] == 15 && wheel.counts[WHEEL_SLOW] == 8);
-	CHECK(wheel.counts[WHEEL_LATE_NS] == 1500000000 && wheel.counts[WHEEL_LOOKS] == 10);
+	CHECK(wheel.pending == 1 && wheel.added == 20);
+	CHECK(wheel.fired == 15 && wheel.slow == 8);
+	CHECK(wheel.late_ns == 1500000000 && wheel.looks == 10);
 	CHECK(wheel.late[0] == 4 && wheel.late[23] == 2 && wheel.late[25] == 1);
-	CHECK(parse_wheel("twheel-wheel:\tadded_more=1 " COUNTS " new=text " LATE
+	CHECK(parse_wheel("twheel-wheel:\tadded_more=1 " WHEEL_COUNTS " new=text " LATE
 			  " clock=boottime name=a b added=7 name=c", &wheel));
 	CHECK(!strcmp(wheel.clock, "boottime") && !strcmp(wheel.name, "a b added=7 name=c"));
-	CHECK(wheel.counts[WHEEL_ADDED] == 20);
-	CHECK(parse_wheel("twheel-wheel:\tclock=x " COUNTS " " LATE
+	CHECK(wheel.added == 20);
+	CHECK(parse_wheel("twheel-wheel:\tclock=x " WHEEL_COUNTS " " LATE
 			  " name=a\tb\033\377c\n", &wheel));
 	CHECK(!strcmp(wheel.name, "a?b??c"));
 }
@@ -73,10 +68,10 @@ TEST("truncated and wrong lines of fdinfo are ignored")
 		line[end] = 0;
 		CHECK(!parse_wheel(line, &wheel));
 	}
-	CHECK(!parse_wheel("twheel-wheel:\tclock=x " COUNTS " late=1,2 name=y", &wheel));
-	CHECK(!parse_wheel("twheel-wheel:\tclock=x " COUNTS " " LATE ",1 name=y", &wheel));
-	CHECK(!parse_wheel("twheel-wheel:\tclock=x " COUNTS "x " LATE " name=y", &wheel));
-	CHECK(!parse_wheel("twheel-wheel:\tclock=a-clock-with-a-long-name " COUNTS " " LATE
+	CHECK(!parse_wheel("twheel-wheel:\tclock=x " WHEEL_COUNTS " late=1,2 name=y", &wheel));
+	CHECK(!parse_wheel("twheel-wheel:\tclock=x " WHEEL_COUNTS " " LATE ",1 name=y", &wheel));
+	CHECK(!parse_wheel("twheel-wheel:\tclock=x " WHEEL_COUNTS "x " LATE " name=y", &wheel));
+	CHECK(!parse_wheel("twheel-wheel:\tclock=a-clock-with-a-long-name " WHEEL_COUNTS " " LATE
 			   " name=y", &wheel));
 }
 
@@ -87,11 +82,11 @@ TEST("wheels with the same name and clock are added up")
 	struct wheel *list;
 	size_t unknown;
 
-	CHECK(dprintf(fd, "pos:\t0\n" LINE LINE "twheel-wheel:\tclock=boottime " COUNTS " "
+	CHECK(dprintf(fd, "pos:\t0\n" LINE LINE "twheel-wheel:\tclock=boottime " WHEEL_COUNTS " "
 		      LATE " name=users\ntwheel-wheel:\tclock=boottime late=1 name=x\n") > 0);
 	CHECK(read_wheels(path, &list, &unknown) == 2 && unknown == 1);
-	CHECK(list[0].counts[WHEEL_FIRED] == 30 && list[0].late[23] == 4);
-	CHECK(list[1].counts[WHEEL_FIRED] == 15);
+	CHECK(list[0].fired == 30 && list[0].late[23] == 4);
+	CHECK(list[1].fired == 15);
 	free(list);
 	close(fd);
 	unlink(path);
@@ -145,8 +140,8 @@ TEST("metrics have the counts and limits of users")
 		      LINE) > 0);
 	close(fd);
 	CHECK(read_users(path, &list) == 2 && list[0].uid == 1000 && list[1].uid == 0);
-	CHECK(list[0].counts[USER_OPS] == 3 && list[0].counts[USER_MAX_FILES] == 50);
-	CHECK(list[1].counts[USER_ADDED] == 7 && list[1].counts[USER_REJECTED_EDQUOT] == 5);
+	CHECK(list[0].ops == 3 && list[0].max_files == 50);
+	CHECK(list[1].added == 7 && list[1].edquot == 5);
 	free(list);
 	unlink(path);
 	CHECK(!read_users(path, &list) && !list);

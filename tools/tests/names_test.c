@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of reading named purgatories from sysfs, and of selecting the operations that
- * expire next from a list.
+ * Tests of reading named purgatories from sysfs.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,8 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../twheelctl/names.h"
-#include "../twheelctl/pending.h"
+#include "../twheelctl/twheelctl.h"
 #include "tap.h"
 
 #define CLASS_TEMPLATE	"/tmp/names_test.XXXXXX"
@@ -65,33 +63,6 @@ TEST("purgatories are sorted by name and have limits, without removed ones")
 	/* There is no such purgatory. */
 	CHECK(!query_named("names_test", list, 2));
 	free(list);
-}
-
-static void keep(struct nearest *nearest, __u64 id, __u64 remaining)
-{
-	struct twheel_pending pending = { .id = id, .remaining = remaining };
-
-	keep_nearest(&pending, nearest);
-}
-
-TEST("operations that expire next are sorted by deadline")
-{
-	struct nearest nearest = { .max = 3 };
-
-	keep(&nearest, 1, 50);
-	keep(&nearest, 2, TWHEEL_NEVER);
-	CHECK(nearest.nr == 1);
-	keep(&nearest, 3, 70);
-	keep(&nearest, 4, 10);
-	keep(&nearest, 5, 60);
-	keep(&nearest, 6, 60);
-	keep(&nearest, 7, 90);
-	CHECK(nearest.nr == 3);
-	CHECK(nearest.pending[0].id == 4 && nearest.pending[1].id == 1 &&
-	      nearest.pending[2].id == 5);
-	nearest = (struct nearest){ };
-	keep(&nearest, 1, 50);
-	CHECK(nearest.nr == 0);
 }
 
 TEST("the test directory is removed")

@@ -6,13 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "keys.h"
-#include "options.h"
-#include "order.h"
-#include "show.h"
-#include "failure.h"
-#include "units.h"
-#include "when.h"
+#include "twheelctl.h"
 
 static const char signal_help[] =
 "usage: twheelctl -p NAME signal KEY [OPTION]...\n"

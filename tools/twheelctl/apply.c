@@ -14,8 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "create.h"
-#include "options.h"
+#include "twheelctl.h"
 
 #define DEFAULT_FOLDER	"/etc/twheel/purgatories.d"
 

@@ -10,13 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <twheel.h>
-
-#include "create.h"
-#include "options.h"
-#include "show.h"
-#include "failure.h"
-#include "units.h"
+#include "twheelctl.h"
 
 static const char create_help[] =
 "usage: twheelctl create NAME [OPTION]...\n"

@@ -10,12 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "failure.h"
-#include "interrupt.h"
-#include "options.h"
-#include "pending.h"
-#include "show.h"
-#include "units.h"
+#include "twheelctl.h"
 
 static const char drain_help[] =
 "usage: twheelctl -p NAME drain [OPTION]...\n"

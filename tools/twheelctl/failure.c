@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Error messages about the device, with advice. See failure.h.
+ * Error messages about the device, with advice.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <twheel.h>
-
-#include "names.h"
-#include "failure.h"
+#include "twheelctl.h"
 
 #define NODE_PATH_SIZE	(sizeof(TWHEEL_DEVICE) + TWHEEL_NAME_SIZE)
 

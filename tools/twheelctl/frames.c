@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Live views. See frames.h. */
+/* Live views. */
 #include <stdint.h>
 #include <stdio.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include "frames.h"
-#include "interrupt.h"
-#include "output.h"
-#include "units.h"
+#include "twheelctl.h"
 
 #define CLEAR		"\033[H\033[2J"
 

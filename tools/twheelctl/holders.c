@@ -14,10 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "failure.h"
-#include "names.h"
-#include "options.h"
-#include "show.h"
+#include "twheelctl.h"
 
 static const char holders_help[] =
 "usage: twheelctl [-p NAME] holders [OPTION]...\n"
@@ -121,7 +118,7 @@ static void print_file_json(const struct holder *holder)
 		json_object_set_new(object, "name", strcmp(holder->name, PRIVATE) ?
 						    json_string(holder->name) : json_null());
 	if (holder->counted)
-		json_object_set_new(object, "pending", json_number(holder->pending));
+		json_object_set_new(object, "pending", json_integer(holder->pending));
 	print_json(object);
 }
 

@@ -7,12 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "options.h"
-#include "order.h"
-#include "pending.h"
-#include "show.h"
-#include "failure.h"
-#include "units.h"
+#include "twheelctl.h"
 
 static const char info_help[] =
 "usage: twheelctl -p NAME info [ID] [--json]\n"

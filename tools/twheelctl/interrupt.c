@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Orderly exit on SIGINT and SIGTERM. See interrupt.h.
+ * Orderly exit on SIGINT and SIGTERM.
  *
  * The signals stay blocked and are never consumed: a pending signal requests the exit.
  */
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/signalfd.h>
 
-#include "interrupt.h"
+#include "twheelctl.h"
 
 /* Maximum number of descriptors passed to wait_or_interrupt(). */
 #define MAX_FDS	2

@@ -8,11 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "names.h"
-#include "options.h"
-#include "pending.h"
-#include "show.h"
-#include "failure.h"
+#include "twheelctl.h"
 
 static const char list_help[] =
 "usage: twheelctl [-p NAME] list [OPTION]...\n"

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "options.h"
-#include "output.h"
+#include "twheelctl.h"
 
 /**
  * struct command_entry - a command of twheelctl

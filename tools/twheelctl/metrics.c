@@ -5,15 +5,233 @@
  * Those of a purgatory need the permission to read its node; those of wheels and users are in
  * debugfs, for root.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "failure.h"
-#include "metrics.h"
-#include "options.h"
+#include "twheelctl.h"
+
+#define LINE_PREFIX	"twheel-wheel:"
+#define USER_PREFIX	"twheel-user:"
+
+/* Numbers in the histogram of the kernel, see Documentation/device.rst. */
+#define WHEEL_LATE_BUCKETS	26
+
+/**
+ * struct wheel - the wheels with a name and a clock
+ * @clock: name of the clock
+ * @name: name of the wheel, without control characters; "users" for all wheels of users
+ * @late: histogram of lateness: entry i counts callbacks that were less than 2^(10 + i) ns
+ *	late and are in no earlier entry, the last one all others
+ *
+ * The others are counts, with the names in the file.
+ */
+struct wheel {
+	char clock[16];
+	char name[32];
+	__u64 pending;
+	__u64 added;
+	__u64 fired;
+	__u64 rejected;
+	__u64 looks;
+	__u64 wakeups;
+	__u64 slow;
+	__u64 late_ns;
+	__u64 late[WHEEL_LATE_BUCKETS];
+};
+
+/* What a user has. From @added on, totals of private purgatories. */
+struct user {
+	__u64 uid;
+	__u64 ops;
+	__u64 max_ops;
+	__u64 files;
+	__u64 max_files;
+	__u64 added;
+	__u64 completed;
+	__u64 expired;
+	__u64 cancelled;
+	__u64 enospc;
+	__u64 enobufs;
+	__u64 edquot;
+};
+
+/* The names of adjacent counts in the file. */
+static const char *const wheel_counts[] = {
+	"pending", "added", "fired", "rejected", "looks", "wakeups", "slow", "late_ns",
+};
+
+static const char *const user_counts[] = {
+	"uid", "ops", "max_ops", "files", "max_files", "added", "completed", "expired", "cancelled",
+	"enospc", "enobufs", "edquot",
+};
+
+#define NR_WHEEL_COUNTS	(sizeof(wheel_counts) / sizeof(*wheel_counts))
+#define NR_USER_COUNTS	(sizeof(user_counts) / sizeof(*user_counts))
+
+/* Return: the text after "field=", NULL without the field. The name may contain anything. */
+static const char *find_field(const char *line, const char *field)
+{
+	const char *end = strstr(line, " name=");
+	size_t size = strlen(field);
+
+	if (!end)
+		end = line + strlen(line);
+	for (const char *at = line; (at = strpbrk(at, " \t")) && at <= end;)
+		if (!strncmp(++at, field, size) && at[size] == '=')
+			return at + size + 1;
+	return NULL;
+}
+
+/* Return: the end of the number, NULL if there is none. */
+static const char *parse_number(const char *text, __u64 *number)
+{
+	char *end;
+
+	if (!text || !isdigit((unsigned char)*text))
+		return NULL;
+	*number = strtoull(text, &end, 10);
+	return end;
+}
+
+static bool parse_histogram(const char *text, struct wheel *wheel)
+{
+	for (int i = 0; i < WHEEL_LATE_BUCKETS; i++) {
+		text = parse_number(text, &wheel->late[i]);
+		if (!text || *text != (i < WHEEL_LATE_BUCKETS - 1 ? ',' : ' '))
+			return false;
+		text++;
+	}
+	return true;
+}
+
+static bool parse_counts(const char *line, const char *const *names, size_t nr, __u64 *counts)
+{
+	const char *end;
+
+	for (size_t i = 0; i < nr; i++) {
+		end = parse_number(find_field(line, names[i]), &counts[i]);
+		if (!end || (*end && !isspace((unsigned char)*end)))
+			return false;
+	}
+	return true;
+}
+
+/* Copies the text up to a character of @stop. Return: false if it does not fit. */
+static bool copy_text(char *to, size_t size, const char *from, const char *stop)
+{
+	size_t length;
+
+	if (!from)
+		return false;
+	length = strcspn(from, stop);
+	if (length >= size)
+		return false;
+	memcpy(to, from, length);
+	to[length] = 0;
+	return true;
+}
+
+static bool is_wheel(const char *line)
+{
+	return !strncmp(line, LINE_PREFIX, strlen(LINE_PREFIX));
+}
+
+/* Return: false if the line, with or without its newline, is of another kind, or lacks a count. */
+static bool parse_wheel(const char *line, struct wheel *wheel)
+{
+	if (!is_wheel(line) ||
+	    !copy_text(wheel->clock, sizeof(wheel->clock), find_field(line, "clock"), " ") ||
+	    !copy_text(wheel->name, sizeof(wheel->name), find_field(line, "name"), "\n"))
+		return false;
+	/* The name is chosen by a module; OpenMetrics text must be UTF-8. */
+	make_printable(wheel->clock);
+	make_printable(wheel->name);
+	return parse_counts(line, wheel_counts, NR_WHEEL_COUNTS, &wheel->pending) &&
+	       parse_histogram(find_field(line, "late"), wheel);
+}
+
+static struct wheel *find_wheel(struct wheel *list, size_t nr, const struct wheel *wheel)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(list[i].name, wheel->name) && !strcmp(list[i].clock, wheel->clock))
+			return &list[i];
+	return NULL;
+}
+
+static void add_up(struct wheel *sum, const struct wheel *wheel)
+{
+	for (size_t i = 0; i < NR_WHEEL_COUNTS; i++)
+		(&sum->pending)[i] += (&wheel->pending)[i];
+	for (int i = 0; i < WHEEL_LATE_BUCKETS; i++)
+		sum->late[i] += wheel->late[i];
+}
+
+/*
+ * Reads the counts of all wheels from a file in debugfs. Those with the same name and clock are
+ * added up. @list is freed by the caller; @unknown is set to the number of lines of wheels that
+ * cannot be parsed.
+ * Return: number of entries.
+ */
+static size_t read_wheels(const char *path, struct wheel **list, size_t *unknown)
+{
+	FILE *file = fopen(path, "re");
+	struct wheel wheel, *same;
+	char *line = NULL;
+	size_t size = 0, nr = 0;
+
+	*list = NULL;
+	*unknown = 0;
+	if (!file)
+		return 0;
+	while (getline(&line, &size, file) >= 0) {
+		if (!parse_wheel(line, &wheel)) {
+			*unknown += is_wheel(line);
+			continue;
+		}
+		same = find_wheel(*list, nr, &wheel);
+		if (same) {
+			add_up(same, &wheel);
+			continue;
+		}
+		*list = must_realloc(*list, nr + 1, sizeof(wheel));
+		(*list)[nr++] = wheel;
+	}
+	free(line);
+	fclose(file);
+	return nr;
+}
+
+static bool parse_user(const char *line, struct user *user)
+{
+	return !strncmp(line, USER_PREFIX, strlen(USER_PREFIX)) &&
+	       parse_counts(line, user_counts, NR_USER_COUNTS, &user->uid);
+}
+
+/* read_wheels() for the users; a line that cannot be parsed is skipped. */
+static size_t read_users(const char *path, struct user **list)
+{
+	FILE *file = fopen(path, "re");
+	struct user user;
+	char *line = NULL;
+	size_t size = 0, nr = 0;
+
+	*list = NULL;
+	if (!file)
+		return 0;
+	while (getline(&line, &size, file) >= 0) {
+		if (!parse_user(line, &user))
+			continue;
+		*list = must_realloc(*list, nr + 1, sizeof(user));
+		(*list)[nr++] = user;
+	}
+	free(line);
+	fclose(file);
+	return nr;
+}
 
 static const char metrics_help[] =
 "usage: twheelctl metrics\n"
@@ -33,8 +251,8 @@ static const char metrics_help[] =
 #define COUNT(type, field)	{ offsetof(struct type, field), sizeof(((struct type *)0)->field) }
 #define NAMED(field)	COUNT(twheel_query_args, field)
 #define QUEUE(field)	COUNT(twheel_queue_args, field)
-#define WHEEL(count)	COUNT(wheel, counts[WHEEL_##count])
-#define USER(count)	COUNT(user, counts[USER_##count])
+#define WHEEL(field)	COUNT(wheel, field)
+#define USER(field)	COUNT(user, field)
 
 /* A label with a value for each of adjacent counts. */
 struct label {
@@ -101,31 +319,31 @@ static const struct family queue_families[] = {
 };
 
 static const struct family wheel_families[] = {
-	{ "twheel_wheel_pending", "gauge", "Pending timers.", WHEEL(PENDING), NULL },
-	{ "twheel_wheel_added", "counter", "Timers added.", WHEEL(ADDED), NULL },
-	{ "twheel_wheel_fired", "counter", "Callbacks called.", WHEEL(FIRED), NULL },
+	{ "twheel_wheel_pending", "gauge", "Pending timers.", WHEEL(pending), NULL },
+	{ "twheel_wheel_added", "counter", "Timers added.", WHEEL(added), NULL },
+	{ "twheel_wheel_fired", "counter", "Callbacks called.", WHEEL(fired), NULL },
 	{ "twheel_wheel_rejected", "counter", "Adds that failed because of a limit.",
-	  WHEEL(REJECTED), NULL },
-	{ "twheel_wheel_looks", "counter", "Looks at cells.", WHEEL(LOOKS), NULL },
-	{ "twheel_wheel_wakeups", "counter", "Wake-ups of reapers.", WHEEL(WAKEUPS), NULL },
-	{ "twheel_wheel_slow", "counter", "Callbacks that took long.", WHEEL(SLOW), NULL },
+	  WHEEL(rejected), NULL },
+	{ "twheel_wheel_looks", "counter", "Looks at cells.", WHEEL(looks), NULL },
+	{ "twheel_wheel_wakeups", "counter", "Wake-ups of reapers.", WHEEL(wakeups), NULL },
+	{ "twheel_wheel_slow", "counter", "Callbacks that took long.", WHEEL(slow), NULL },
 	{ }
 };
 
 static const struct family user_families[] = {
 	{ "twheel_user_operations", "gauge",
-	  "Operations that are pending or unread, in all purgatories.", USER(OPS), NULL },
+	  "Operations that are pending or unread, in all purgatories.", USER(ops), NULL },
 	{ "twheel_user_operations_limit", "gauge", "Limit on these operations.",
-	  USER(MAX_OPS), NULL },
-	{ "twheel_user_files", "gauge", "Open files of all purgatories.", USER(FILES), NULL },
-	{ "twheel_user_files_limit", "gauge", "Limit on open files.", USER(MAX_FILES), NULL },
+	  USER(max_ops), NULL },
+	{ "twheel_user_files", "gauge", "Open files of all purgatories.", USER(files), NULL },
+	{ "twheel_user_files_limit", "gauge", "Limit on open files.", USER(max_files), NULL },
 	{ "twheel_private_added", "counter", "Operations added to private purgatories.",
-	  USER(ADDED), NULL },
+	  USER(added), NULL },
 	{ "twheel_private_ended", "counter",
-	  "Operations of private purgatories ended, by reason.", USER(COMPLETED), &by_reason },
+	  "Operations of private purgatories ended, by reason.", USER(completed), &by_reason },
 	{ "twheel_private_rejected", "counter",
 	  "Adds and watch calls of private purgatories that failed at a limit, by error.",
-	  USER(REJECTED_ENOSPC), &by_error },
+	  USER(enospc), &by_error },
 	{ }
 };
 
@@ -211,7 +429,7 @@ static bool has_count(const struct family *family, const struct twheel_query_arg
 	       state->max_watches;
 }
 
-void print_purgatory_metrics(const struct named *list, size_t nr)
+static void print_purgatory_metrics(const struct named *list, size_t nr)
 {
 	char labels[64];
 
@@ -259,11 +477,11 @@ static void print_histogram(const struct wheel *wheel)
 	printf("} %llu\n" LATENESS "_sum{", count);
 	print_wheel_labels(wheel);
 	printf("} ");
-	print_seconds(wheel->counts[WHEEL_LATE_NS]);
+	print_seconds(wheel->late_ns);
 	putchar('\n');
 }
 
-void print_wheel_metrics(const struct wheel *list, size_t nr)
+static void print_wheel_metrics(const struct wheel *list, size_t nr)
 {
 	for (const struct family *family = wheel_families; family->name; family++) {
 		print_head(family);
@@ -279,7 +497,7 @@ void print_wheel_metrics(const struct wheel *list, size_t nr)
 		print_histogram(&list[i]);
 }
 
-void print_user_metrics(const struct user *list, size_t nr)
+static void print_user_metrics(const struct user *list, size_t nr)
 {
 	char labels[32];
 

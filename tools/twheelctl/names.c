@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads the named purgatories. See names.h.
+ * Reads the named purgatories.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,10 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "failure.h"
-#include "names.h"
-#include "pending.h"
-#include "units.h"
+#include "twheelctl.h"
 
 #define NODE_PREFIX	"twheel-"
 

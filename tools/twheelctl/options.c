@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Option parsing for the commands. See options.h.
+ * Option parsing for the commands.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -8,10 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <twheel.h>
-
-#include "options.h"
-#include "units.h"
+#include "twheelctl.h"
 
 /* Return values of getopt_long(): one of these, or FIRST_OPTION + index in the table. */
 enum common_option {
@@ -62,6 +59,11 @@ bool take_number32(const char *text, void *to)
 
 	number->given = true;
 	return parse_count(text, UINT32_MAX, &number->value);
+}
+
+bool parse_key(const char *text, struct twheel_key *key)
+{
+	return !strchr(text, '*') && !twheel_key_parse(text, key);
 }
 
 bool take_time(const char *text, void *to)

@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Write errors of standard output. See output.h.
+ * Exit status: failures of the device or of an allocation, and write errors of standard output.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "output.h"
+#include "twheelctl.h"
+
+enum outcome device_failure(const char *message)
+{
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, message,
+		strerror(errno));
+	return OUTCOME_DEVICE;
+}
+
+void *must_realloc(void *memory, unsigned long nr, unsigned long size)
+{
+	memory = reallocarray(memory, nr, size);
+	if (!memory && nr)
+		exit(device_failure("memory"));
+	return memory;
+}
 
 void open_standard_files(void)
 {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Output of pending operations as text and JSON. See pending.h.
+ * Output of pending operations as text and JSON.
  */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "order.h"
-#include "pending.h"
-#include "show.h"
-#include "units.h"
+#include "twheelctl.h"
 
 #define LIST_BATCH	256
 
@@ -53,7 +50,7 @@ json_t *json_pending(const struct twheel_pending *pending)
 			   "cell", pending->flags & TWHEEL_PENDING_CELL ?
 				   json_integer(pending->cell) : json_null(),
 			   "idle", pending->flags & TWHEEL_PENDING_IDLE);
-	json_object_set_new(object, "queue", json_number(pending->queue));
+	json_object_set_new(object, "queue", json_integer(pending->queue));
 	json_object_set_new(object, "nr_keys", json_integer(pending->nr_keys));
 	return object;
 }
@@ -144,11 +141,11 @@ long read_queues(int fd, struct twheel_queue_args **queues)
 json_t *json_queue(const struct twheel_queue_args *queue)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-			 "queue", json_number(queue->queue),
-			 "ops", json_number(queue->ops),
-			 "pending", json_number(queue->pending),
-			 "unread", json_number(queue->unread),
-			 "unconfirmed", json_number(queue->unconfirmed),
+			 "queue", json_integer(queue->queue),
+			 "ops", json_integer(queue->ops),
+			 "pending", json_integer(queue->pending),
+			 "unread", json_integer(queue->unread),
+			 "unconfirmed", json_integer(queue->unconfirmed),
 			 "oldest_unread_ns", json_digits(queue->oldest_unread_ns),
 			 "oldest_unconfirmed_ns", json_digits(queue->oldest_unconfirmed_ns));
 }
@@ -157,10 +154,10 @@ json_t *json_limits(const char *type, const struct twheel_query_args *query)
 {
 	json_t *object = json_pack("{s:s, s:s}", "type", type, "name", query->name);
 
-	json_object_set_new(object, "max_pending", json_number(query->max_pending));
-	json_object_set_new(object, "max_file_pending", json_number(query->max_file_pending));
-	json_object_set_new(object, "max_watches", json_number(query->max_watches));
-	json_object_set_new(object, "max_queue", json_number(query->max_queue));
+	json_object_set_new(object, "max_pending", json_integer(query->max_pending));
+	json_object_set_new(object, "max_file_pending", json_integer(query->max_file_pending));
+	json_object_set_new(object, "max_watches", json_integer(query->max_watches));
+	json_object_set_new(object, "max_queue", json_integer(query->max_queue));
 	return object;
 }
 
@@ -194,7 +191,7 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 	json_t *object = json_limits(type, query);
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-		json_object_set_new(object, counts[i].name, json_number(counts[i].count));
+		json_object_set_new(object, counts[i].name, json_integer(counts[i].count));
 	json_object_set_new(object, "oldest_unread_ns", json_digits(query->oldest_unread_ns));
 	json_object_set_new(object, "oldest_unconfirmed_ns",
 			    json_digits(query->oldest_unconfirmed_ns));
@@ -221,24 +218,4 @@ long list_pending(int fd, long max,
 		nr += got;
 	}
 	return nr;
-}
-
-void keep_nearest(const struct twheel_pending *pending, void *nearest)
-{
-	struct nearest *s = nearest;
-	unsigned int at;
-
-	if (pending->remaining == TWHEEL_NEVER || !s->max)
-		return;
-	if (s->nr == s->max) {
-		if (pending->remaining >= s->pending[s->nr - 1].remaining)
-			return;
-		s->nr--;
-	}
-	for (at = s->nr++; at; at--) {
-		if (s->pending[at - 1].remaining <= pending->remaining)
-			break;
-		s->pending[at] = s->pending[at - 1];
-	}
-	s->pending[at] = *pending;
 }

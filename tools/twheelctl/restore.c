@@ -22,13 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "create.h"
-#include "failure.h"
-#include "options.h"
-#include "order.h"
-#include "save.h"
-#include "show.h"
-#include "units.h"
+#include "twheelctl.h"
 
 static const char restore_help[] =
 "usage: twheelctl restore FILE [--json]\n"

@@ -15,14 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "failure.h"
-#include "names.h"
-#include "options.h"
-#include "output.h"
-#include "pending.h"
-#include "save.h"
-#include "show.h"
-#include "units.h"
+#include "twheelctl.h"
 
 static const char save_help[] =
 "usage: twheelctl save [NAME]... [--remove]\n"
@@ -95,8 +88,8 @@ static bool save_properties(struct saving *saving)
 	fstat(saving->fd, &node);
 	mode = node.st_mode & 0222 ? node.st_mode & 0666 : mode_of_creation(saving->query.name);
 	json_object_set_new(object, "mode", json_sprintf("%04o", mode));
-	json_object_set_new(object, "uid", json_number(node.st_uid));
-	json_object_set_new(object, "gid", json_number(node.st_gid));
+	json_object_set_new(object, "uid", json_integer(node.st_uid));
+	json_object_set_new(object, "gid", json_integer(node.st_gid));
 	return print_line(object);
 }
 
@@ -140,7 +133,7 @@ static enum outcome save_queue(struct saving *saving, __u32 queue, __u64 max)
 		return refused(&saving->line, saving->line.purgatory);
 	while (max-- && !outcome && (nr = twheel_read_events(fd, &event, 1)) > 0) {
 		object = json_event(&event, NULL);
-		json_object_set_new(object, "queue", json_number(queue));
+		json_object_set_new(object, "queue", json_integer(queue));
 		if (!show_json(object))
 			outcome = OUTCOME_DEVICE;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Output of events as text and JSON. See show.h.
+ * Output of events as text and JSON.
  */
 #include <ctype.h>
 #include <stdarg.h>
@@ -9,10 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "outcome.h"
-#include "output.h"
-#include "show.h"
-#include "units.h"
+#include "twheelctl.h"
 
 /* Nine digits are enough for seconds and rates. */
 #define JSON_FLAGS	(JSON_COMPACT | JSON_REAL_PRECISION(9))
@@ -78,11 +75,6 @@ void make_printable(char *text)
 			*text = '?';
 }
 
-json_t *json_number(__u64 count)
-{
-	return json_integer(count);
-}
-
 json_t *json_digits(__u64 number)
 {
 	return json_sprintf("%llu", number);
@@ -141,13 +133,42 @@ const char *clock_name(__u32 clock)
 	}
 }
 
+static const char *const condition_names[] = {
+	[TWHEEL_COND_NONE] = "none",
+	[TWHEEL_COND_ANY] = "any",
+	[TWHEEL_COND_ALL] = "all",
+	[TWHEEL_COND_QUORUM] = "quorum",
+	[TWHEEL_COND_SUM] = "sum",
+};
+
+#define NR_CONDITIONS	(sizeof(condition_names) / sizeof(*condition_names))
+
+const char *condition_name(__u32 condition)
+{
+	return condition < NR_CONDITIONS ? condition_names[condition] : "unknown";
+}
+
+bool take_clock(const char *text, void *to)
+{
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+	struct number *clock = to;
+
+	clock->given = true;
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		clock->value = clocks[i];
+		if (!strcmp(text, clock_name(clocks[i])))
+			return true;
+	}
+	return false;
+}
+
 /* The bit numbers of a mask. */
 static json_t *json_bits(__u64 mask)
 {
 	json_t *bits = json_array();
 
 	for (; mask; mask &= mask - 1)
-		json_array_append_new(bits, json_number(__builtin_ctzll(mask)));
+		json_array_append_new(bits, json_integer(__builtin_ctzll(mask)));
 	return bits;
 }
 
@@ -189,7 +210,7 @@ json_t *json_event(const struct twheel_event *event, const struct watch_list *ke
 			   "time", json_digits(event->time),
 			   "more", event->flags & TWHEEL_EVENT_MORE,
 			   "again", event->flags & TWHEEL_EVENT_AGAIN,
-			   "expirations", json_number(event->expirations),
+			   "expirations", json_integer(event->expirations),
 			   "satisfied", json_bits(event->satisfied),
 			   "missing", json_digits(event->missing));
 	if (!has_keys(event, keys))

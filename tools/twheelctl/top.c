@@ -2,14 +2,12 @@
 /*
  * twheelctl top: a live view of a purgatory.
  */
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "frames.h"
-#include "pending.h"
-#include "show.h"
-#include "failure.h"
-#include "units.h"
+#include "twheelctl.h"
 
 static const char top_help[] =
 "usage: twheelctl -p NAME top [OPTION]...\n"
@@ -27,6 +25,8 @@ static const char top_help[] =
 /* Maximum number of operations listed for a frame, to limit its cost. */
 #define MAX_LISTED	4096
 
+#define MAX_ROWS	32
+
 /**
  * struct top - a live view
  * @line: the command line
@@ -36,8 +36,9 @@ static const char top_help[] =
  * @last: counts of the previous frame
  * @elapsed: time since the previous frame, in seconds; 0 in the first frame
  * @taken: time of the previous frame, in ns
- * @nearest: operations that expire next
- * @listed: number of operations searched for @nearest
+ * @rows: number of operations to show
+ * @listed: number of operations searched for those that expire next
+ * @pending: these operations, sorted by deadline
  */
 struct top {
 	struct command_line *line;
@@ -47,82 +48,116 @@ struct top {
 	struct twheel_query_args last;
 	double elapsed;
 	__u64 taken;
-	struct nearest nearest;
+	unsigned int rows;
 	long listed;
+	struct twheel_pending pending[MAX_LISTED];
 };
+
+/* For list_pending(). */
+static void keep_pending(const struct twheel_pending *pending, void *top)
+{
+	struct top *t = top;
+
+	t->pending[t->listed++] = *pending;
+}
+
+/* For qsort(); TWHEEL_NEVER is the greatest time. */
+static int compare_deadlines(const void *first, const void *second)
+{
+	const struct twheel_pending *a = first, *b = second;
+
+	return (a->remaining > b->remaining) - (a->remaining < b->remaining);
+}
+
+/* Return: the number of operations to show. */
+static unsigned int nr_rows(const struct top *t)
+{
+	unsigned int nr = 0;
+
+	while (nr < t->rows && nr < t->listed && t->pending[nr].remaining != TWHEEL_NEVER)
+		nr++;
+	return nr;
+}
 
 static bool take_frame(struct top *t)
 {
 	t->elapsed = t->taken ? (t->frames.taken - t->taken) / 1e9 : 0;
 	t->taken = t->frames.taken;
 	t->last = t->query;
-	t->nearest.nr = 0;
-	if (query_others(t->fd, &t->query))
+	t->listed = 0;
+	if (query_others(t->fd, &t->query) ||
+	    list_pending(t->fd, MAX_LISTED, keep_pending, t) < 0)
 		return false;
-	t->listed = list_pending(t->fd, MAX_LISTED, keep_nearest, &t->nearest);
-	return t->listed >= 0;
+	qsort(t->pending, t->listed, sizeof(*t->pending), compare_deadlines);
+	return true;
 }
 
-static double rate(const struct top *t, __u64 now, __u64 last)
+/* The counts with rates, and their names. */
+static const struct {
+	const char *name;
+	const char *rate;
+	size_t offset;
+} counts[] = {
+	{ "added", "added_rate", offsetof(struct twheel_query_args, added) },
+	{ "completed", "completed_rate", offsetof(struct twheel_query_args, completed) },
+	{ "expired", "expired_rate", offsetof(struct twheel_query_args, expired) },
+	{ "cancelled", "cancelled_rate", offsetof(struct twheel_query_args, cancelled) },
+	{ "rejected", "rejected_rate", offsetof(struct twheel_query_args, rejected) },
+};
+
+#define NR_COUNTS	(sizeof(counts) / sizeof(*counts))
+
+static __u64 count_of(const struct twheel_query_args *query, size_t i)
 {
-	return (now - last) / t->elapsed;
+	return *(const __u64 *)((const char *)query + counts[i].offset);
 }
 
-static void print_rate(const struct top *t, const char *name, __u64 now, __u64 last)
+/* Only from the second frame on. */
+static double rate_of(const struct top *t, size_t i)
 {
-	if (t->elapsed > 0)
-		printf("%-10s  %12llu  %10.1f\n", name, now, rate(t, now, last));
-	else
-		printf("%-10s  %12llu  %10s\n", name, now, "-");
+	return (count_of(&t->query, i) - count_of(&t->last, i)) / t->elapsed;
 }
 
 static void print_frame(const struct top *t)
 {
-	const struct twheel_query_args *q = &t->query, *last = &t->last;
+	const struct twheel_query_args *q = &t->query;
 
 	printf("%s: pending %llu of %u, detached %llu, unread %llu, ", q->name, q->pending,
 	       q->max_pending, q->detached, q->detached_unread);
 	printf("keys %llu, watches %llu, files %u\n\n", q->keys, q->watches, q->files);
 	printf("%-10s  %12s  %10s\n", "", "SO FAR", "A SECOND");
-	print_rate(t, "added", q->added, last->added);
-	print_rate(t, "completed", q->completed, last->completed);
-	print_rate(t, "expired", q->expired, last->expired);
-	print_rate(t, "cancelled", q->cancelled, last->cancelled);
-	print_rate(t, "rejected", q->rejected, last->rejected);
+	for (size_t i = 0; i < NR_COUNTS; i++) {
+		printf("%-10s  %12llu  ", counts[i].name, count_of(q, i));
+		if (t->elapsed > 0)
+			printf("%10.1f\n", rate_of(t, i));
+		else
+			printf("%10s\n", "-");
+	}
 	putchar('\n');
 
 	if (t->listed == MAX_LISTED)
 		printf("of %ld operations:\n", t->listed);
-	if (t->nearest.nr)
+	if (nr_rows(t))
 		print_pending_head();
 	else
 		puts("nothing expires");
-	for (unsigned int i = 0; i < t->nearest.nr; i++)
-		print_pending(&t->nearest.pending[i]);
+	for (unsigned int i = 0; i < nr_rows(t); i++)
+		print_pending(&t->pending[i]);
 	if (!t->frames.screen)
 		putchar('\n');
 }
 
-static void set_rate(const struct top *t, json_t *object, const char *name, __u64 now, __u64 last)
-{
-	json_object_set_new(object, name,
-			    t->elapsed > 0 ? json_real(rate(t, now, last)) : json_null());
-}
-
 static void print_frame_json(const struct top *t)
 {
-	const struct twheel_query_args *q = &t->query, *last = &t->last;
-	json_t *object = json_query("frame", q), *next = json_array();
+	json_t *object = json_query("frame", &t->query), *next = json_array();
 
-	set_rate(t, object, "added_rate", q->added, last->added);
-	set_rate(t, object, "completed_rate", q->completed, last->completed);
-	set_rate(t, object, "expired_rate", q->expired, last->expired);
-	set_rate(t, object, "cancelled_rate", q->cancelled, last->cancelled);
-	set_rate(t, object, "rejected_rate", q->rejected, last->rejected);
-	for (unsigned int i = 0; i < t->nearest.nr; i++) {
-		json_t *pending = json_pending(&t->nearest.pending[i]);
+	for (size_t i = 0; i < NR_COUNTS; i++)
+		json_object_set_new(object, counts[i].rate,
+				    t->elapsed > 0 ? json_real(rate_of(t, i)) : json_null());
+	for (unsigned int i = 0; i < nr_rows(t); i++) {
+		json_t *pending = json_pending(&t->pending[i]);
 
-		json_object_set_new(pending, "keys", json_pending_keys(&t->nearest.pending[i]));
+		json_object_set_new(pending, "keys", json_pending_keys(&t->pending[i]));
 		json_array_append_new(next, pending);
 	}
 	json_object_set_new(object, "next", next);
@@ -159,12 +194,12 @@ enum outcome top_command(struct command_line *line)
 	line->help = top_help;
 	if (!take_arguments(line, specs, 0, 0))
 		return line->outcome;
-	if (rows.value > MAX_NEAREST)
-		return wrong_usage(line, "--rows: expected up to %d", MAX_NEAREST);
+	if (rows.value > MAX_ROWS)
+		return wrong_usage(line, "--rows: expected up to %d", MAX_ROWS);
 	top.fd = open_named(line, OPEN_READ_ONLY);
 	if (top.fd < 0)
 		return line->outcome;
-	top.nearest.max = rows.value;
+	top.rows = rows.value;
 	line->outcome = show_frames(line, &top.frames);
 	close(top.fd);
 	return line->outcome;

@@ -4,18 +4,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "interrupt.h"
-#include "options.h"
-#include "output.h"
-#include "show.h"
-#include "failure.h"
-#include "units.h"
+#include "twheelctl.h"
 
 static const char watch_help[] =
 "usage: twheelctl -p NAME watch [OPTION]...\n"

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parses deadlines. See when.h.
+ * Parses deadlines.
  */
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
-#include <twheel.h>
-
-#include "units.h"
-#include "when.h"
+#include "twheelctl.h"
 
 #define MAX_SECONDS	(INT64_MAX / NSEC_PER_SEC)
 
@@ -89,18 +85,15 @@ static bool parse_wall(const char *text, __u64 *ns)
 	return true;
 }
 
-bool parse_point(const char *text, struct point *point)
+bool take_point(const char *text, void *to)
 {
+	struct point *point = to;
+
 	point->given = true;
 	point->wall = *text == '@' || skip(text, "0000-");
 	if (point->wall)
 		return parse_wall(text + (*text == '@'), &point->ns);
 	return parse_time(text, &point->ns);
-}
-
-bool take_point(const char *text, void *to)
-{
-	return parse_point(text, to);
 }
 
 int nr_when(const struct when_options *when)

@@ -2,13 +2,10 @@
 /*
  * Tests of the wheels of debugfs: their lines, and the rows that are printed.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "../twheelctl/buckets.h"
+#include "../twheelctl/wheel.c"
 #include "tap.h"
 
 #define QUEUE(time, alarm, name)						\
@@ -25,7 +22,7 @@ static size_t unknown;
 
 static long read_text(const char *text)
 {
-	char path[] = "/tmp/buckets_test.XXXXXX";
+	char path[] = "/tmp/wheel_test.XXXXXX";
 	int fd = mkstemp(path);
 	long nr;
 
