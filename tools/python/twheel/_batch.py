@@ -27,7 +27,6 @@ from ._purgatory import (
     add_args,
     describe,
     interval,
-    pack_add,
     parameters_of,
     rearm_fields,
     signal_args,
@@ -132,7 +131,7 @@ class Batch:
 
     @parameters_of(Purgatory.add)
     def add(self, *keys: Any, **options: Any) -> None:
-        args, array = add_args(*keys, **options)
+        args, array = add_args(self, *keys, **options)
         self._put(add_command(args))
         self._keys.append(array)
 
@@ -229,7 +228,10 @@ def template(
     is absolute or never, and the command after the address of the keys. Most adds of a program have the
     same options.
     """
-    args = pack_add(nr_keys, 0, (0, 0, 0, 0), timeout=0 if has_timeout else None, **options)
+    if others := options.keys() & {"period", "runs", "detached", "queue", "fixed_delay"}:
+        raise TypeError(f"an awaited operation has no {', '.join(others)}")
+    # The address of these keys is replaced.
+    args, _ = add_args(None, range(nr_keys), timeout=0 if has_timeout else None, **options)
     long = any(args[56:])
     split = SPLIT[long]
     head, expiry, *_, tail = split.unpack(ADDS[1 + long].pack(args))

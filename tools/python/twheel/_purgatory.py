@@ -239,6 +239,7 @@ def time_or_none(time: int) -> int | None:
 
 
 def add_args(
+    self: Any,
     keys: Iterable[WatchLike] = (),
     *,
     timeout: float | None = None,
@@ -256,43 +257,12 @@ def add_args(
     cancel_on_set: bool = False,
     fixed_delay: bool = False,
 ) -> tuple[bytes, Any]:
-    """The struct twheel_add_args of Purgatory.add(), and the array of keys to which it refers."""
+    """
+    The struct twheel_add_args of a method with these parameters, and the array of keys to which it
+    refers.
+    """
     array = specs(keys)
     flags = (_lib.ADD_DETACHED if detached else 0) | (_lib.ADD_FIXED_DELAY if fixed_delay else 0)
-    args = pack_add(
-        len(array),
-        ctypes.addressof(array),
-        (flags, interval(period), u64(runs, "runs"), u32(queue, "queue")),
-        timeout=timeout,
-        deadline=deadline,
-        clock=clock,
-        condition=condition,
-        quorum=quorum,
-        threshold=threshold,
-        slack=slack,
-        cookie=cookie,
-        cancel_on_set=cancel_on_set,
-    )
-    return args, array
-
-
-def pack_add(
-    nr_keys: int,
-    address: int,
-    others: tuple[int, int, int, int],
-    *,
-    timeout: float | None = None,
-    deadline: int | None = None,
-    clock: Clock = Clock.MONOTONIC,
-    condition: Condition | None = None,
-    quorum: int | None = None,
-    threshold: int | None = None,
-    slack: float = 0,
-    cookie: int = 0,
-    cancel_on_set: bool = False,
-) -> bytes:
-    """A struct twheel_add_args with nr_keys struct twheel_watch_spec at the address."""
-    flags, period, runs, queue = others
     if deadline is None:
         expiry = interval(timeout)
     elif timeout is None:
@@ -303,17 +273,17 @@ def pack_add(
     if quorum is not None and threshold is not None:
         raise TypeError("quorum and threshold exclude each other")
     if condition is None:
-        condition = Condition.ANY if nr_keys else Condition.NONE
+        condition = Condition.ANY if len(array) else Condition.NONE
         condition = Condition.QUORUM if quorum is not None else condition
         condition = Condition.SUM if threshold is not None else condition
     if cancel_on_set:
         flags |= _lib.ADD_CANCEL_ON_SET | (_lib.ADD_ABSTIME if timeout is None else 0)
-    keys = (address, nr_keys, SPEC.size) if nr_keys else (0, 0, 0)
+    where = (ctypes.addressof(array), len(array), SPEC.size) if len(array) else (0, 0, 0)
     try:
-        return ADD.pack(
-            flags, clock, expiry, cookie, *keys, condition, quorum or 0, threshold or 0,
+        args = ADD.pack(
+            flags, clock, expiry, cookie, *where, condition, quorum or 0, threshold or 0,
             interval(slack) if slack else 0,  # inf is TWHEEL_SLACK_COARSE
-            period, runs, queue,
+            interval(period), u64(runs, "runs"), u32(queue, "queue"),
         )
     except struct.error:
         u64(expiry, "deadline")
@@ -321,6 +291,7 @@ def pack_add(
         u32(quorum or 0, "quorum")
         u64(threshold or 0, "threshold")
         raise
+    return args, array
 
 
 def rearm_fields(
@@ -665,25 +636,8 @@ class Purgatory(EventQueue):
         open_cells.add(self._cells)
         return self._cells
 
-    def add(
-        self,
-        keys: Iterable[WatchLike] = (),
-        *,
-        timeout: float | None = None,
-        deadline: int | None = None,
-        clock: Clock = Clock.MONOTONIC,
-        condition: Condition | None = None,
-        quorum: int | None = None,
-        threshold: int | None = None,
-        slack: float = 0,
-        period: float = 0,
-        runs: int = 0,
-        cookie: int = 0,
-        detached: bool = False,
-        queue: int = 0,
-        cancel_on_set: bool = False,
-        fixed_delay: bool = False,
-    ) -> int:
+    @parameters_of(add_args)
+    def add(self, *keys: Any, **options: Any) -> int:
         """
         Add an operation and return its id.
 
@@ -712,23 +666,7 @@ class Purgatory(EventQueue):
                            is not read within the period, when it is read; by default at the
                            previous deadline
         """
-        packed, array = add_args(
-            keys,
-            timeout=timeout,
-            deadline=deadline,
-            clock=clock,
-            condition=condition,
-            quorum=quorum,
-            threshold=threshold,
-            slack=slack,
-            period=period,
-            runs=runs,
-            cookie=cookie,
-            detached=detached,
-            queue=queue,
-            cancel_on_set=cancel_on_set,
-            fixed_delay=fixed_delay,
-        )
+        packed, array = add_args(self, *keys, **options)
         args = _lib.twheel_add_args.from_buffer_copy(packed)
         if lib.twheel_add(self._fd, ctypes.byref(args)) < 0:
             _lib.fail(describe(packed))
