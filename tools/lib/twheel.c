@@ -16,16 +16,12 @@
 
 #include "twheel.h"
 
-/* A failed call has no output, except that EINTR reports its progress. */
-static bool has_output(int status)
+/* Passes the count of a call on. A failed call has none, except that EINTR reports its progress. */
+static int counted(int status, unsigned int *to, unsigned int count)
 {
-	return !status || errno == EINTR;
-}
-
-static void set_count(unsigned int *to, unsigned int count)
-{
-	if (to)
+	if (to && (!status || errno == EINTR))
 		*to = count;
+	return status;
 }
 
 unsigned int twheel_add_cmd(const struct twheel_add_args *args)
@@ -83,9 +79,7 @@ int twheel_complete_all(int fd, uint64_t value, int error, unsigned int flags,
 	};
 	int status = ioctl(fd, TWHEEL_IOC_COMPLETE_ALL, &args);
 
-	if (has_output(status))
-		set_count(completed, args.completed);
-	return status;
+	return counted(status, completed, args.completed);
 }
 
 int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags)
@@ -132,9 +126,7 @@ int twheel_signal(int fd, struct twheel_key key, uint64_t value,
 	struct twheel_signal_args args = { .key = key, .value = value };
 	int status = twheel_signal_with(fd, &args);
 
-	if (has_output(status))
-		set_count(completed, args.completed);
-	return status;
+	return counted(status, completed, args.completed);
 }
 
 int twheel_signal_with(int fd, struct twheel_signal_args *args)
@@ -147,9 +139,7 @@ int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled)
 	struct twheel_cancel_key_args args = { .key = key };
 	int status = ioctl(fd, TWHEEL_IOC_CANCEL_KEY, &args);
 
-	if (has_output(status))
-		set_count(cancelled, args.cancelled);
-	return status;
+	return counted(status, cancelled, args.cancelled);
 }
 
 int twheel_drain(int fd, unsigned int *cancelled)
@@ -157,9 +147,7 @@ int twheel_drain(int fd, unsigned int *cancelled)
 	struct twheel_drain_args args = { .flags = 0 };
 	int status = ioctl(fd, TWHEEL_IOC_DRAIN, &args);
 
-	if (has_output(status))
-		set_count(cancelled, args.cancelled);
-	return status;
+	return counted(status, cancelled, args.cancelled);
 }
 
 int twheel_events(int fd, __u32 queue, int flags)

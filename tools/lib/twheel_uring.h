@@ -82,59 +82,24 @@ static inline void twheel_uring_prep_read(struct io_uring_sqe *sqe, int fd, unsi
  * of an add is 0, and its id is in @args.
  */
 
-static inline void twheel_uring_prep_add(struct io_uring_sqe *sqe, int fd,
-					 struct twheel_add_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_ADD, args);
+#define TWHEEL_URING_PREP(name, NAME)						\
+static inline void twheel_uring_prep_##name(struct io_uring_sqe *sqe, int fd,	\
+					    struct twheel_##name##_args *args)	\
+{										\
+	twheel_uring_prep(sqe, fd, TWHEEL_IOC_##NAME, args);			\
 }
 
-static inline void twheel_uring_prep_cancel(struct io_uring_sqe *sqe, int fd,
-					    struct twheel_cancel_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_CANCEL, args);
-}
+TWHEEL_URING_PREP(add, ADD)
+TWHEEL_URING_PREP(cancel, CANCEL)
+TWHEEL_URING_PREP(complete, COMPLETE)
+TWHEEL_URING_PREP(rearm, REARM)
+TWHEEL_URING_PREP(watch, WATCH)
+TWHEEL_URING_PREP(unwatch, UNWATCH)
+TWHEEL_URING_PREP(signal, SIGNAL)
+TWHEEL_URING_PREP(cancel_key, CANCEL_KEY)
+TWHEEL_URING_PREP(batch, BATCH)
 
-static inline void twheel_uring_prep_complete(struct io_uring_sqe *sqe, int fd,
-					      struct twheel_complete_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_COMPLETE, args);
-}
-
-static inline void twheel_uring_prep_rearm(struct io_uring_sqe *sqe, int fd,
-					   struct twheel_rearm_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_REARM, args);
-}
-
-static inline void twheel_uring_prep_watch(struct io_uring_sqe *sqe, int fd,
-					   struct twheel_watch_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_WATCH, args);
-}
-
-static inline void twheel_uring_prep_unwatch(struct io_uring_sqe *sqe, int fd,
-					     struct twheel_unwatch_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_UNWATCH, args);
-}
-
-static inline void twheel_uring_prep_signal(struct io_uring_sqe *sqe, int fd,
-					    struct twheel_signal_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_SIGNAL, args);
-}
-
-static inline void twheel_uring_prep_cancel_key(struct io_uring_sqe *sqe, int fd,
-						struct twheel_cancel_key_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_CANCEL_KEY, args);
-}
-
-static inline void twheel_uring_prep_batch(struct io_uring_sqe *sqe, int fd,
-					   struct twheel_batch_args *args)
-{
-	twheel_uring_prep(sqe, fd, TWHEEL_IOC_BATCH, args);
-}
+#undef TWHEEL_URING_PREP
 
 #ifdef __cplusplus
 }
