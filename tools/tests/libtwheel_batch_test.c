@@ -15,14 +15,7 @@
 struct seen {
 	__u32 cmd;
 	union {
-		struct twheel_add_args add;
-		struct twheel_cancel_args cancel;
-		struct twheel_complete_args complete;
-		struct twheel_rearm_args rearm;
-		struct twheel_watch_args watch;
-		struct twheel_unwatch_args unwatch;
-		struct twheel_signal_args signal;
-		struct twheel_cancel_key_args cancel_key;
+		TWHEEL_ARGS
 	};
 };
 
@@ -49,7 +42,7 @@ static struct seen see(const struct twheel_command *command)
 	struct seen seen = { .cmd = command->cmd };
 
 	CHECK(!command->reserved);
-	memcpy(&seen.add, command + 1, _IOC_SIZE(command->cmd));
+	memcpy(&seen.add_args, command + 1, _IOC_SIZE(command->cmd));
 	return seen;
 }
 
@@ -60,19 +53,11 @@ static bool is_add(__u32 cmd)
 
 static const struct twheel_watch_spec *keys_of(const struct seen *command)
 {
-	if (is_add(command->cmd) && command->add.nr_keys)
-		return (const void *)(uintptr_t)command->add.keys;
+	if (is_add(command->cmd) && command->add_args.nr_keys)
+		return (const void *)(uintptr_t)command->add_args.keys;
 	if (command->cmd == TWHEEL_IOC_WATCH)
-		return (const void *)(uintptr_t)command->watch.keys;
+		return (const void *)(uintptr_t)command->watch_args.keys;
 	return NULL;
-}
-
-static bool right_sizes(const struct seen *command)
-{
-	if (is_add(command->cmd))
-		return fake_keys(command->add.key_size, command->add.nr_keys);
-	return command->cmd != TWHEEL_IOC_WATCH ||
-	       fake_keys(command->watch.key_size, command->watch.nr_keys);
 }
 
 static int execute(const struct seen *command, struct twheel_result *result)
@@ -84,10 +69,8 @@ static int execute(const struct seen *command, struct twheel_result *result)
 	if (keys)
 		device.keys[nr] = keys[0];
 	memset(result, 0, sizeof(*result));
-	if (!right_sizes(command))
-		result->error = -EINVAL;
-	else if (is_add(command->cmd) && command->add.cookie &&
-		 command->add.cookie == device.bad_cookie)
+	if (is_add(command->cmd) && command->add_args.cookie &&
+	    command->add_args.cookie == device.bad_cookie)
 		result->error = -ENOSPC;
 	else
 		result->value = nr + 1;
@@ -167,7 +150,7 @@ TEST("adds need one call per full batch")
 	CHECK(!twheel_batch_submit(batch));
 	CHECK(fake.calls == 1000 / 50);
 	CHECK(device.nr == 1000 && reported.nr == 1000 && reported.in_order);
-	CHECK(device.seen[999].add.cookie == 1000 && reported.results[999].value == 1000);
+	CHECK(device.seen[999].add_args.cookie == 1000 && reported.results[999].value == 1000);
 	twheel_batch_free(batch);
 }
 
@@ -208,21 +191,21 @@ TEST("each call can be a command")
 	      !twheel_batch_signal(batch, key, 5) && !twheel_batch_signal_with(batch, &signal) &&
 	      !twheel_batch_cancel_key(batch, key));
 	CHECK(!twheel_batch_submit(batch) && fake.calls == 1 && device.nr == 11);
-	CHECK(seen[0].cmd == FAKE_ADD(keys) && seen[0].add.cookie == 5);
-	CHECK(seen[1].cmd == TWHEEL_IOC_CANCEL && seen[1].cancel.id == 7);
-	CHECK(seen[2].cmd == TWHEEL_IOC_COMPLETE && seen[2].complete.value == 8);
-	CHECK(seen[3].cmd == TWHEEL_IOC_COMPLETE && seen[3].complete.error == -EIO &&
-	      seen[3].complete.id == 7);
-	CHECK(seen[4].cmd == TWHEEL_IOC_REARM && seen[4].rearm.deadline == 8 &&
-	      seen[4].rearm.flags == (TWHEEL_REARM_ABSTIME | TWHEEL_REARM_IF_LATER));
-	CHECK(seen[5].cmd == TWHEEL_IOC_REARM && seen[5].rearm.slack == 9);
-	CHECK(seen[6].cmd == TWHEEL_IOC_WATCH && seen[6].watch.nr_keys == 1 &&
+	CHECK(seen[0].cmd == FAKE_ADD(keys) && seen[0].add_args.cookie == 5);
+	CHECK(seen[1].cmd == TWHEEL_IOC_CANCEL && seen[1].cancel_args.id == 7);
+	CHECK(seen[2].cmd == TWHEEL_IOC_COMPLETE && seen[2].complete_args.value == 8);
+	CHECK(seen[3].cmd == TWHEEL_IOC_COMPLETE && seen[3].complete_args.error == -EIO &&
+	      seen[3].complete_args.id == 7);
+	CHECK(seen[4].cmd == TWHEEL_IOC_REARM && seen[4].rearm_args.deadline == 8 &&
+	      seen[4].rearm_args.flags == (TWHEEL_REARM_ABSTIME | TWHEEL_REARM_IF_LATER));
+	CHECK(seen[5].cmd == TWHEEL_IOC_REARM && seen[5].rearm_args.slack == 9);
+	CHECK(seen[6].cmd == TWHEEL_IOC_WATCH && seen[6].watch_args.nr_keys == 1 &&
 	      device.keys[6].need == 2);
-	CHECK(seen[7].cmd == TWHEEL_IOC_UNWATCH && seen[7].unwatch.id == 7 &&
-	      seen[7].unwatch.key.v[1] == 4);
-	CHECK(seen[8].cmd == TWHEEL_IOC_SIGNAL && seen[8].signal.value == 5);
-	CHECK(seen[9].cmd == TWHEEL_IOC_SIGNAL && seen[9].signal.amount == 6);
-	CHECK(seen[10].cmd == TWHEEL_IOC_CANCEL_KEY && seen[10].cancel_key.key.v[0] == 3);
+	CHECK(seen[7].cmd == TWHEEL_IOC_UNWATCH && seen[7].unwatch_args.id == 7 &&
+	      seen[7].unwatch_args.key.v[1] == 4);
+	CHECK(seen[8].cmd == TWHEEL_IOC_SIGNAL && seen[8].signal_args.value == 5);
+	CHECK(seen[9].cmd == TWHEEL_IOC_SIGNAL && seen[9].signal_args.amount == 6);
+	CHECK(seen[10].cmd == TWHEEL_IOC_CANCEL_KEY && seen[10].cancel_key_args.key.v[0] == 3);
 	for (unsigned int i = 0; i < reported.nr; i++)
 		CHECK(!reported.results[i].error);
 	twheel_batch_free(batch);
@@ -250,7 +233,7 @@ TEST("an add has the shortest structure")
 	for (i = 0; i < NR_ADDS; i++)
 		CHECK(device.seen[i].cmd == (!i ? FAKE_ADD(keys) : i < 3 ? FAKE_ADD(threshold) :
 					     TWHEEL_IOC_ADD));
-	CHECK(device.seen[0].add.cookie == 6 && device.seen[2].add.quorum == 1);
+	CHECK(device.seen[0].add_args.cookie == 6 && device.seen[2].add_args.quorum == 1);
 	CHECK(device.keys[2].key.v[0] == 3);
 	twheel_batch_free(batch);
 }
@@ -270,10 +253,10 @@ TEST("sizes of entries are passed")
 	CHECK(!twheel_batch_add(batch, &with_keys) && !twheel_batch_add(batch, &without_keys) &&
 	      !twheel_batch_watch(batch, 7, &spec, 1));
 	CHECK(!twheel_batch_submit(batch) && device.nr == 3);
-	CHECK(fake.args.batch.result_size == sizeof(struct twheel_result));
-	CHECK(device.seen[0].add.key_size == sizeof(spec));
-	CHECK(!device.seen[1].add.key_size);
-	CHECK(device.seen[2].watch.key_size == sizeof(spec));
+	CHECK(fake.args.batch_args.result_size == sizeof(struct twheel_result));
+	CHECK(device.seen[0].add_args.key_size == sizeof(spec));
+	CHECK(!device.seen[1].add_args.key_size);
+	CHECK(device.seen[2].watch_args.key_size == sizeof(spec));
 	twheel_batch_free(batch);
 }
 
@@ -297,7 +280,7 @@ TEST("keys are copied into the batch")
 		CHECK(!twheel_batch_submit(batch));
 	}
 	for (i = 0; i < 900; i++)
-		if (device.seen[i].add.nr_keys)
+		if (device.seen[i].add_args.nr_keys)
 			right &= device.keys[i].key.v[0] == i % 300;
 	CHECK(device.nr == 900 && right);
 	twheel_batch_free(batch);
@@ -322,7 +305,7 @@ TEST("each failure is reported and counted once")
 	CHECK(add_many(batch, 1, 10) == 10);
 	CHECK(twheel_batch_submit(batch) == 1);
 	CHECK(reported.nr == 10 && reported.in_order && device.nr == 10);
-	CHECK(reported.results[2].error == -ENOSPC && reported.commands[2].add.cookie == 3);
+	CHECK(reported.results[2].error == -ENOSPC && reported.commands[2].add_args.cookie == 3);
 	CHECK(!reported.results[3].error && reported.results[3].value == 4);
 	CHECK(twheel_batch_submit(batch) == 0);
 	twheel_batch_free(batch);
@@ -336,7 +319,7 @@ TEST("a partial call is continued by the next call")
 	CHECK(add_many(batch, 1, 100) == 100);
 	CHECK(!twheel_batch_submit(batch));
 	CHECK(fake.calls == 4 && device.nr == 100 && reported.nr == 100 && reported.in_order);
-	CHECK(device.seen[99].add.cookie == 100);
+	CHECK(device.seen[99].add_args.cookie == 100);
 	twheel_batch_free(batch);
 }
 
@@ -444,7 +427,7 @@ static void use_batch(void *context, uint64_t index, const struct twheel_command
 	struct twheel_batch *batch = context;
 
 	reported.nr++;
-	CHECK(!index && see(command).add.cookie == 1 && !result->error);
+	CHECK(!index && see(command).add_args.cookie == 1 && !result->error);
 	CHECK(add(batch, 2) == -1 && errno == EBUSY);
 	CHECK(twheel_batch_submit(batch) == -1 && errno == EBUSY);
 	CHECK(twheel_batch_on_result(batch, NULL, NULL) == -1 && errno == EBUSY);

@@ -35,6 +35,21 @@ using twheel::reader;
 						 ": " #condition);		\
 	} while (0)
 
+struct test {
+	const char *name;
+	void (*run)();
+};
+
+std::vector<test> tests;
+
+/* Defines a case. */
+#define TEST(name)		TEST_EXPANDED(name, __LINE__)
+#define TEST_EXPANDED(name, line)	TEST_ON_LINE(name, line)
+#define TEST_ON_LINE(name, line)						\
+	void test_##line();							\
+	const bool added_##line = (tests.push_back({name, test_##line}), true);	\
+	void test_##line()
+
 template <class Function>
 std::error_code error_of(Function function)
 {
@@ -77,7 +92,7 @@ bool is_open(int fd)
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-void owners_close_their_descriptor()
+TEST("owners close their descriptor")
 {
 	int fd;
 	{
@@ -105,7 +120,7 @@ void owners_close_their_descriptor()
 	CHECK(!is_open(fd));
 }
 
-void errors_are_exceptions()
+TEST("errors are exceptions")
 {
 	purgatory p;
 
@@ -123,7 +138,7 @@ void errors_are_exceptions()
 	CHECK(error_of([&] { twheel::batch(p, 0); }) == std::errc::invalid_argument);
 }
 
-void an_exception_has_the_subject_of_the_call()
+TEST("an exception has the subject of the call")
 {
 	purgatory p;
 	const auto id = p.add(operation().any({key("a")}));
@@ -140,7 +155,7 @@ void an_exception_has_the_subject_of_the_call()
 	CHECK(is_about("key k", [&] { p.signal(key("k")); }));
 }
 
-void keys_are_compared_and_printed()
+TEST("keys are compared and printed")
 {
 	const key uuid = key::uuid("123e4567-e89b-12d3-a456-426614174000");
 
@@ -156,7 +171,7 @@ void keys_are_compared_and_printed()
 	CHECK(is_about("17 bytes, key::hash() takes more than 16", [] { key("a text of 17 char"); }));
 }
 
-void two_of_three_keys_complete()
+TEST("two of three keys complete")
 {
 	purgatory p;
 	reader events(p);
@@ -176,7 +191,7 @@ void two_of_three_keys_complete()
 	      std::vector<key>{key("c")});
 }
 
-void expired_quorum_has_the_key_that_answered()
+TEST("an expired quorum has the key that answered")
 {
 	purgatory p;
 	reader events(p);
@@ -191,7 +206,7 @@ void expired_quorum_has_the_key_that_answered()
 	CHECK(event.reason == TWHEEL_REASON_EXPIRED && event.satisfied == 2 && event.missing == 1);
 }
 
-void conditions_are_passed_on()
+TEST("conditions are passed on")
 {
 	purgatory p;
 
@@ -209,7 +224,7 @@ void conditions_are_passed_on()
 	CHECK(p.signal(key("c")) == 1);
 }
 
-void deadlines_of_chrono_expire()
+TEST("deadlines of chrono expire")
 {
 	purgatory p;
 	reader events(p);
@@ -232,7 +247,7 @@ void deadlines_of_chrono_expire()
 	CHECK(std::chrono::steady_clock::now() >= start + 2ms);
 }
 
-void durations_round_up_and_end_in_never()
+TEST("durations round up and end in never")
 {
 	using hours = std::chrono::hours;
 	using ps = std::chrono::duration<long long, std::pico>;
@@ -247,7 +262,7 @@ void durations_round_up_and_end_in_never()
 	CHECK(twheel::detail::ns(hours::min()) == 0);
 }
 
-void the_loser_of_two_ends_learns_it()
+TEST("the loser of two ends learns it")
 {
 	purgatory p;
 	const auto id = p.add(operation());
@@ -266,7 +281,7 @@ void the_loser_of_two_ends_learns_it()
 	CHECK(at->reason == TWHEEL_REASON_COMPLETED && at->error == -EIO);
 }
 
-void a_pending_operation_changes()
+TEST("a pending operation changes")
 {
 	purgatory p;
 	std::vector<twheel_watch_spec> keys;
@@ -285,7 +300,7 @@ void a_pending_operation_changes()
 	CHECK(p.signal(key("a")) == 0 && p.cancel_key(key("c")) == 1);
 }
 
-void listings_have_all_operations()
+TEST("listings have all operations")
 {
 	purgatory p;
 
@@ -299,7 +314,7 @@ void listings_have_all_operations()
 	CHECK(p.complete_all(3) == 700);
 }
 
-void a_reader_keeps_events_after_break()
+TEST("a reader keeps events after break")
 {
 	purgatory p(O_NONBLOCK);
 	reader events(p, 4);
@@ -324,7 +339,7 @@ void a_reader_keeps_events_after_break()
  * Tokens are handed to waiters, of which every third gives up at the same time: each token is
  * in the event of an operation that the waiter could not cancel.
  */
-void no_token_of_a_waiter_that_gives_up_is_lost()
+TEST("no token of a waiter that gives up is lost")
 {
 	const std::uint64_t tokens = 900;
 	purgatory p(O_NONBLOCK);
@@ -355,7 +370,7 @@ void no_token_of_a_waiter_that_gives_up_is_lost()
 		CHECK(taken[i] == i);
 }
 
-void a_reader_ends_after_a_drain()
+TEST("a reader ends after a drain")
 {
 	purgatory p;
 	reader events(p);
@@ -372,7 +387,7 @@ void a_reader_ends_after_a_drain()
 	CHECK(error_of([&] { p.add(operation()); }).value() == ESHUTDOWN);
 }
 
-void a_blocking_reader_gets_the_signal_of_a_thread()
+TEST("a blocking reader gets the signal of a thread")
 {
 	purgatory p;
 	reader events(p);
@@ -384,7 +399,7 @@ void a_blocking_reader_gets_the_signal_of_a_thread()
 	CHECK(value == 8);
 }
 
-void poll_reports_an_event()
+TEST("poll reports an event")
 {
 	purgatory p(O_NONBLOCK);
 	twheel::event event;
@@ -397,7 +412,7 @@ void poll_reports_an_event()
 	CHECK(poll(&poll_fd, 1, -1) == 1 && p.read(&event, 1) == 1);
 }
 
-void periods_are_reported()
+TEST("periods are reported")
 {
 	purgatory p;
 	reader events(p);
@@ -414,7 +429,7 @@ void periods_are_reported()
 	CHECK(nr == 3);
 }
 
-void a_batch_reports_each_result()
+TEST("a batch reports each result")
 {
 	purgatory p;
 	twheel::batch batch(p, 4);
@@ -437,7 +452,7 @@ void a_batch_reports_each_result()
 	CHECK(p.query().pending == 1 && p.query().completed == 3);
 }
 
-void a_stopped_batch_skips_the_rest()
+TEST("a stopped batch skips the rest")
 {
 	purgatory p;
 	twheel::batch batch(p, 8, TWHEEL_BATCH_STOP);
@@ -451,7 +466,7 @@ void a_stopped_batch_skips_the_rest()
 	CHECK((errors == std::vector<int>{0, -ENOENT, -ECANCELED}));
 }
 
-void an_exception_of_a_result_leaves_submit()
+TEST("an exception of a result leaves submit()")
 {
 	purgatory p;
 	twheel::batch batch(p);
@@ -479,7 +494,7 @@ void an_exception_of_a_result_leaves_submit()
 	      std::errc::device_or_resource_busy);
 }
 
-void an_unusable_batch_keeps_its_commands()
+TEST("an unusable batch keeps its commands")
 {
 	purgatory p;
 	twheel::batch batch(p);
@@ -490,7 +505,7 @@ void an_unusable_batch_keeps_its_commands()
 	CHECK(error_of([&] { batch.submit(); }) == std::errc::bad_file_descriptor);
 }
 
-void a_named_purgatory_has_a_detached_queue()
+TEST("a named purgatory has a detached queue")
 {
 	const std::string name = "hpp-test";
 	purgatory p = purgatory::create(name, 0600);
@@ -533,7 +548,7 @@ void a_named_purgatory_has_a_detached_queue()
 	purgatory::remove(name, TWHEEL_REMOVE_FORCE);
 }
 
-void a_file_can_be_opened_for_writing_only()
+TEST("a file can be opened for writing only")
 {
 	const std::string name = "hpp-test";
 	purgatory owner = purgatory::create(name, 0600);
@@ -558,7 +573,7 @@ void a_file_can_be_opened_for_writing_only()
 	purgatory::remove(name, TWHEEL_REMOVE_FORCE);
 }
 
-void a_restricted_file_cannot_signal()
+TEST("a restricted file cannot signal")
 {
 	purgatory p;
 
@@ -574,7 +589,7 @@ std::optional<std::uint64_t> next_cell(const purgatory &purgatory, twheel::cells
 	return cells.ended(event);
 }
 
-void cells_are_armed_touched_and_released()
+TEST("cells are armed, touched and released")
 {
 	using clock = std::chrono::steady_clock;
 	purgatory purgatory;
@@ -616,40 +631,6 @@ void cells_are_armed_touched_and_released()
 	CHECK(!next_cell(purgatory, *cells) && !next_cell(purgatory, *cells));
 }
 
-const struct {
-	void (*run)();
-	const char *name;
-} cases[] = {
-	{owners_close_their_descriptor, "owners close their descriptor"},
-	{errors_are_exceptions, "errors are exceptions"},
-	{an_exception_has_the_subject_of_the_call, "an exception has the subject of the call"},
-	{keys_are_compared_and_printed, "keys are compared and printed"},
-	{two_of_three_keys_complete, "two of three keys complete"},
-	{expired_quorum_has_the_key_that_answered, "an expired quorum has the key that answered"},
-	{conditions_are_passed_on, "conditions are passed on"},
-	{deadlines_of_chrono_expire, "deadlines of chrono expire"},
-	{durations_round_up_and_end_in_never, "durations round up and end in never"},
-	{the_loser_of_two_ends_learns_it, "the loser of two ends learns it"},
-	{a_pending_operation_changes, "a pending operation changes"},
-	{listings_have_all_operations, "listings have all operations"},
-	{a_reader_keeps_events_after_break, "a reader keeps events after break"},
-	{no_token_of_a_waiter_that_gives_up_is_lost,
-	 "no token of a waiter that gives up is lost"},
-	{a_reader_ends_after_a_drain, "a reader ends after a drain"},
-	{a_blocking_reader_gets_the_signal_of_a_thread,
-	 "a blocking reader gets the signal of a thread"},
-	{poll_reports_an_event, "poll reports an event"},
-	{periods_are_reported, "periods are reported"},
-	{a_batch_reports_each_result, "a batch reports each result"},
-	{a_stopped_batch_skips_the_rest, "a stopped batch skips the rest"},
-	{an_exception_of_a_result_leaves_submit, "an exception of a result leaves submit()"},
-	{an_unusable_batch_keeps_its_commands, "an unusable batch keeps its commands"},
-	{a_named_purgatory_has_a_detached_queue, "a named purgatory has a detached queue"},
-	{a_file_can_be_opened_for_writing_only, "a file can be opened for writing only"},
-	{cells_are_armed_touched_and_released, "cells are armed, touched and released"},
-	{a_restricted_file_cannot_signal, "a restricted file cannot signal"},
-};
-
 bool passes(void (*run)())
 {
 	try {
@@ -667,7 +648,7 @@ int main()
 {
 	int nr = 0, failed = 0;
 
-	for (const auto &test : cases) {
+	for (const test &test : tests) {
 		const bool good = passes(test.run);
 
 		failed += !good;
