@@ -448,6 +448,7 @@ static uint64_t add_detached(struct fake_file *file, struct twheel_add_args args
 	for (; keys[args.nr_keys]; args.nr_keys++)
 		memcpy(&specs[args.nr_keys].key, &keys[args.nr_keys], 1);
 	args.keys = (uintptr_t)specs;
+	args.key_size = args.nr_keys ? sizeof(*specs) : 0;
 	args.flags |= TWHEEL_ADD_DETACHED;
 	if (fake_call(file, TWHEEL_CALL_ADD, &args))
 		abort();

@@ -300,11 +300,20 @@ static unsigned int free_bit(const struct fake_op *op)
 	return __builtin_ctzll(~used);
 }
 
-static int put_watches(struct fake_op *op, uint64_t keys, unsigned int nr)
+/* The size of the entries of an array, which is 0 without one. */
+static bool bad_size(uint32_t size, unsigned int nr, size_t expected)
+{
+	errno = EINVAL;
+	return size != (nr ? expected : 0);
+}
+
+static int put_watches(struct fake_op *op, uint64_t keys, unsigned int nr, uint32_t size)
 {
 	const struct twheel_watch_spec *specs = (const void *)(uintptr_t)keys;
 	unsigned int i, j, old = op->nr;
 
+	if (bad_size(size, nr, sizeof(*specs)))
+		return -1;
 	for (i = 0; i < nr; i++) {
 		for (j = 0; j < i && !same_key(&specs[j].key, &specs[i].key); j++)
 			;
@@ -372,8 +381,9 @@ static int call_add(struct fake_file *file, struct twheel_add_args *args)
 		op->cell = &file->cells[args->cell];
 	if (!(file->mode & 1) && !(args->flags & TWHEEL_ADD_DETACHED))
 		errno = EBADF;
-	else if (args->nr_keys > TWHEEL_MAX_KEYS || put_watches(op, args->keys, args->nr_keys) ||
-		 !valid(op) || !valid_cell(file, args))
+	else if (args->nr_keys > TWHEEL_MAX_KEYS ||
+		 put_watches(op, args->keys, args->nr_keys, args->key_size) || !valid(op) ||
+		 !valid_cell(file, args))
 		errno = EINVAL;
 	else if (file->drained)
 		errno = ESHUTDOWN;
@@ -516,6 +526,9 @@ static int call_info(const struct fake_op *op, const struct fake_file *file,
 	struct twheel_watch_spec *specs = (void *)(uintptr_t)args->keys;
 	unsigned int i;
 
+	if (bad_size(args->entry_size, 1, sizeof(struct twheel_pending)) ||
+	    bad_size(args->key_size, args->max_keys, sizeof(*specs)))
+		return -1;
 	describe(op, file, (void *)(uintptr_t)args->entry);
 	for (i = 0; i < op->nr && i < args->max_keys; i++)
 		specs[i] = (struct twheel_watch_spec) {
@@ -532,6 +545,8 @@ static int call_list(const struct fake_file *file, struct twheel_list_args *args
 	struct twheel_pending *entries = (void *)(uintptr_t)args->entries;
 	const struct fake_op *op;
 
+	if (bad_size(args->entry_size, args->max_entries, sizeof(*entries)))
+		return -1;
 	args->nr = 0;
 	for (op = fake_ops; op && args->nr < args->max_entries; op = op->next) {
 		if (op->purgatory != file->purgatory || op->args.id <= args->cursor ||
@@ -588,7 +603,7 @@ static int call_op(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_REARM:
 		return call_rearm(op, args);
 	case TWHEEL_CALL_WATCH:
-		return put_watches(op, watch->keys, watch->nr_keys);
+		return put_watches(op, watch->keys, watch->nr_keys, watch->key_size);
 	case TWHEEL_CALL_UNWATCH:
 		return call_unwatch(op, unwatch);
 	default:
