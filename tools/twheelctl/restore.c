@@ -50,37 +50,22 @@ static const char restore_help[] =
 #define OF_ONE_OPERATION	(2 * TWHEEL_MAX_KEYS)
 
 /**
- * struct ending - what follows the add of an operation
- * @id: the new ID
- * @at: deadline, a time of its clock; of CLOCK_MONOTONIC if it is @relative
- * @relative: the deadline is relative, with CLOCK_REALTIME
- * @reason: of an event, which ends the operation; otherwise TWHEEL_REASON_EXPIRED: the deadline
- * @value: of an event
- * @error: of an event, positive
- * @last: of an event: number of the placeholder whose signal completes it, or 0
- */
-struct ending {
-	__u64 id;
-	__u64 at;
-	bool relative;
-	__u32 reason;
-	__u64 value;
-	int error;
-	__u64 last;
-};
-
-/**
  * struct item - an operation to add
  * @id: its old ID, as text
  * @event: it is an unread event
- * @args: arguments of the add, without its time
+ * @args: arguments of the add, without its time; the new ID after the add
  * @specs: its keys, by bit
  * @satisfied: bits of satisfied keys
  * @holes: bits without a key
  * @remaining: of an operation: time to its deadline at the save
+ * @at: deadline, a time of its clock; of CLOCK_MONOTONIC if it is @relative
+ * @relative: the deadline is relative, with CLOCK_REALTIME
  * @expirations: of an event
- * @ending: its deadline or end
- * @deferred: @ending follows the signals
+ * @reason: of an event, which ends the operation; otherwise TWHEEL_REASON_EXPIRED: the deadline
+ * @value: of an event
+ * @error: of an event, positive
+ * @last: of an event: number of the placeholder whose signal completes it, or 0
+ * @deferred: its deadline or end follows the signals
  */
 struct item {
 	char id[24];
@@ -90,8 +75,13 @@ struct item {
 	__u64 satisfied;
 	__u64 holes;
 	__u64 remaining;
+	__u64 at;
+	bool relative;
 	__u64 expirations;
-	struct ending ending;
+	__u32 reason;
+	__u64 value;
+	int error;
+	__u64 last;
 	bool deferred;
 };
 
@@ -123,8 +113,6 @@ struct purgatory {
  * @away: time since the save, in ns
  * @fd: the purgatory of the adds
  * @name: its name
- * @list: what follows the signals
- * @nr: number of entries in @list
  * @serial: number of placeholders for one operation
  */
 struct restore {
@@ -136,8 +124,6 @@ struct restore {
 	__u64 away;
 	int fd;
 	const char *name;
-	struct ending *list;
-	size_t nr;
 	__u64 serial;
 };
 
@@ -201,7 +187,7 @@ static void parse_common(const json_t *object, struct item *item, bool *wrong)
 
 	*wrong |= snprintf(item->id, sizeof(item->id), "%s", text_of(object, "id", wrong)) >=
 		  (int)sizeof(item->id);
-	item->ending.reason = TWHEEL_REASON_EXPIRED;
+	item->reason = TWHEEL_REASON_EXPIRED;
 	*wrong |= !take_clock(text_of(object, "clock", wrong), &clock);
 	item->args.clock = clock.value;
 	item->args.flags = TWHEEL_ADD_DETACHED;
@@ -260,14 +246,14 @@ static void fill_holes(struct item *item, bool *wrong)
 /* A reading of a clock, and the remaining time then: to one of this boot. */
 static void set_time(const struct restore *restore, struct item *item)
 {
-	clockid_t clock = item->ending.relative ? CLOCK_MONOTONIC : item->args.clock;
+	clockid_t clock = item->relative ? CLOCK_MONOTONIC : item->args.clock;
 	__u64 remaining = item->remaining;
 
-	if (restore->same_boot || clock == CLOCK_REALTIME || item->ending.at == TWHEEL_NEVER)
+	if (restore->same_boot || clock == CLOCK_REALTIME || item->at == TWHEEL_NEVER)
 		return;
 	if (clock == CLOCK_BOOTTIME)
 		remaining -= less(restore->away, remaining);
-	item->ending.at = clock_ns(clock) + remaining;
+	item->at = clock_ns(clock) + remaining;
 }
 
 /*
@@ -278,7 +264,7 @@ static __u64 unread_periods(const struct purgatory *purgatory, struct item *item
 {
 	json_t *event = json_object_get(purgatory->periods, item->id);
 	struct twheel_add_args *args = &item->args;
-	__u64 first, deadline = item->ending.at;
+	__u64 first, deadline = item->at;
 	bool wrong = false;
 
 	if (!event || !args->period)
@@ -300,7 +286,7 @@ static void set_operation_time(const struct restore *restore, const struct purga
 	__u64 back = unread_periods(purgatory, item);
 
 	set_time(restore, item);
-	item->ending.at -= less(back, item->ending.at);
+	item->at -= less(back, item->at);
 }
 
 static void set_event_time(const struct restore *restore, const struct purgatory *purgatory,
@@ -312,14 +298,14 @@ static void set_event_time(const struct restore *restore, const struct purgatory
 	set_time(restore, item);
 	/* It has passed, even if the clock was set back. */
 	now = clock_ns(item->args.clock);
-	item->ending.at = less(item->ending.at, now);
+	item->at = less(item->at, now);
 	/* The periods of an earlier event, if the operation ended after that one was taken. */
 	expirations = item->expirations +
 		      json_integer_value(json_object_get(periods, "expirations"));
-	if (item->ending.reason == TWHEEL_REASON_EXPIRED && expirations > 1) {
+	if (item->reason == TWHEEL_REASON_EXPIRED && expirations > 1) {
 		item->args.period = 1;
 		item->args.runs = expirations;
-		item->ending.at -= less(expirations - 1, item->ending.at);
+		item->at -= less(expirations - 1, item->at);
 	}
 }
 
@@ -345,9 +331,8 @@ static bool parse_operation(const json_t *object, struct item *item)
 		args->threshold = missing;
 	fill_holes(item, &wrong);
 
-	item->ending.relative = json_object_get(object, "monotonic");
-	item->ending.at = digits_of(object, item->ending.relative ? "monotonic" : "deadline",
-				    &wrong);
+	item->relative = json_object_get(object, "monotonic");
+	item->at = digits_of(object, item->relative ? "monotonic" : "deadline", &wrong);
 	item->remaining = digits_of(object, "remaining", &wrong);
 	return !wrong;
 }
@@ -378,8 +363,8 @@ static void set_event_keys(struct restore *restore, struct item *item, __u64 mis
 		item->specs[bit].need = 1;
 	}
 	if (item->satisfied && !missing) {
-		item->ending.last = OF_ONE_OPERATION + restore->serial++;
-		item->specs[highest].key = placeholder(item->ending.last);
+		item->last = OF_ONE_OPERATION + restore->serial++;
+		item->specs[highest].key = placeholder(item->last);
 		item->satisfied &= ~(1ULL << highest);
 	}
 }
@@ -401,17 +386,17 @@ static bool parse_event(struct restore *restore, const json_t *object, struct it
 
 	parse_common(object, item, &wrong);
 	item->event = true;
-	item->ending.reason = reason_of(text_of(object, "reason", &wrong), &wrong);
-	item->ending.value = digits_of(object, "value", &wrong);
+	item->reason = reason_of(text_of(object, "reason", &wrong), &wrong);
+	item->value = digits_of(object, "value", &wrong);
 	if (!json_is_null(error))
-		wrong |= !take_error(text_of(object, "error", &wrong), &item->ending.error);
+		wrong |= !take_error(text_of(object, "error", &wrong), &item->error);
 	missing = digits_of(object, "missing", &wrong);
 	item->expirations = count_of(json_object_get(object, "expirations"), INT64_MAX, &wrong);
 	wrong |= !json_is_array(bits);
 	for (size_t i = 0; i < json_array_size(bits); i++)
 		item->satisfied |= 1ULL << (count_of(json_array_get(bits, i), TWHEEL_MAX_KEYS - 1,
 						     &wrong) & (TWHEEL_MAX_KEYS - 1));
-	item->ending.at = digits_of(object, "deadline", &wrong);
+	item->at = digits_of(object, "deadline", &wrong);
 	if (wrong)
 		return false;
 	set_event_keys(restore, item, missing, &wrong);
@@ -444,13 +429,13 @@ static void expect_signals(const struct purgatory *purgatory, struct item *item)
 	}
 }
 
-static __u64 deadline_of(const struct ending *e)
+static __u64 deadline_of(const struct item *item)
 {
 	__u64 now = now_ns();
 
-	if (e->at == TWHEEL_NEVER || !e->relative)
-		return e->at;
-	return e->at > now ? e->at - now : 0;
+	if (item->at == TWHEEL_NEVER || !item->relative)
+		return item->at;
+	return item->at > now ? item->at - now : 0;
 }
 
 static void note(struct restore *restore, enum outcome outcome)
@@ -491,9 +476,9 @@ static void add(struct restore *restore, const struct purgatory *purgatory, stru
 		set_operation_time(restore, purgatory, item);
 	expect_signals(purgatory, item);
 	args->keys = (uintptr_t)item->specs;
-	args->flags |= item->ending.relative ? 0 : TWHEEL_ADD_ABSTIME;
-	args->deadline = item->deferred && !args->period ? TWHEEL_NEVER :
-			 deadline_of(&item->ending);
+	args->flags |= item->relative ? 0 : TWHEEL_ADD_ABSTIME;
+	item->deferred &= !args->period;
+	args->deadline = item->deferred ? TWHEEL_NEVER : deadline_of(item);
 	added = !twheel_add(restore->fd, args);
 	if (!added) {
 		snprintf(what, sizeof(what), "%s: operation %s not restored", restore->name,
@@ -501,32 +486,26 @@ static void add(struct restore *restore, const struct purgatory *purgatory, stru
 		fail(restore, what);
 	}
 	print_restored(restore, item, added);
-	if (!added)
-		return;
-	item->ending.id = args->id;
-	if (item->deferred && !args->period) {
-		restore->list = must_realloc(restore->list, restore->nr + 1,
-					     sizeof(*restore->list));
-		restore->list[restore->nr++] = item->ending;
-	}
-	for (__u64 mask = item->holes; mask; mask &= mask - 1)
+	for (__u64 mask = added ? item->holes : 0; mask; mask &= mask - 1)
 		twheel_unwatch(restore->fd, args->id,
 			       placeholder(NEVER_SIGNALLED + __builtin_ctzll(mask)));
 }
 
-static int end(int fd, const struct ending *e)
+static int end(int fd, const struct item *item)
 {
-	switch (e->reason) {
+	__u64 id = item->args.id;
+
+	switch (item->reason) {
 	case TWHEEL_REASON_EXPIRED:
-		return twheel_rearm(fd, e->id, deadline_of(e),
-				    e->relative ? 0 : TWHEEL_REARM_ABSTIME) < 0 ? -1 : 0;
+		return twheel_rearm(fd, id, deadline_of(item),
+				    item->relative ? 0 : TWHEEL_REARM_ABSTIME) < 0 ? -1 : 0;
 	case TWHEEL_REASON_CANCELLED:
-		return twheel_cancel(fd, e->id);
+		return twheel_cancel(fd, id);
 	}
-	if (e->last)
-		return twheel_signal(fd, placeholder(e->last), e->value, NULL);
-	return e->error ? twheel_complete_error(fd, e->id, -e->error) :
-			  twheel_complete(fd, e->id, e->value);
+	if (item->last)
+		return twheel_signal(fd, placeholder(item->last), item->value, NULL);
+	return item->error ? twheel_complete_error(fd, id, -item->error) :
+			     twheel_complete(fd, id, item->value);
 }
 
 /* Adds the operations, signals the satisfied keys, and ends the deferred operations. */
@@ -554,10 +533,12 @@ static void restore_purgatory(struct restore *restore, struct purgatory *purgato
 	json_object_foreach(purgatory->satisfied, text, value)
 		if (twheel_key_parse(text, &key) || twheel_signal(restore->fd, key, 0, NULL))
 			fail(restore, text);
-	for (size_t i = 0; i < restore->nr; i++)
-		if (end(restore->fd, &restore->list[i]))
+	for (size_t i = 0; i < purgatory->nr; i++) {
+		const struct item *item = &purgatory->items[i];
+
+		if (item->deferred && item->args.id && end(restore->fd, item))
 			fail(restore, restore->name);
-	restore->nr = 0;
+	}
 	close(restore->fd);
 }
 
