@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of twheel_cells.h on the fake device, which is linked to the program.
+ * Tests of twheel_cells.h on the fake device, which is linked to the program: what the tests of the
+ * bindings, on the device too, do not see.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -81,36 +82,6 @@ static void allow_calls(bool allowed)
 		CHECK(call);						\
 		CHECK(errno == (error));				\
 	} while (0)
-
-TEST("a cell expires after its last touch")
-{
-	uint64_t cookie = 0, first, second, last = 0;
-	int i;
-
-	start();
-	first = armed(7, now() + 20 * MSEC);
-	second = armed(8, now() + HOUR);
-	CHECK(first && second && first != second);
-	allow_calls(false);
-	for (i = 0; i < 3; i++) {
-		last = now() + 30 * MSEC;
-		CHECK(!twheel_cell_touch(&pool, first, last));
-	}
-	/* A heartbeat with an older time changes nothing. */
-	CHECK(!twheel_cell_touch(&pool, first, last - 10 * MSEC));
-	allow_calls(true);
-	CHECK(take(&cookie) == first);
-	CHECK(cookie == 7);
-	CHECK(now() >= last);
-	FAILS(ENOENT, twheel_cell_touch(&pool, first, now() + HOUR) == -1);
-	FAILS(ENOENT, twheel_cell_move(&pool, first, now() + HOUR) == -1);
-	FAILS(ENOENT, twheel_cell_cancel(&pool, first) == -1);
-	CHECK(!twheel_cell_remaining(&pool, first, now()));
-	/* The next life is another operation. */
-	first = twheel_cell_arm(&pool, cell_of(first), now());
-	CHECK(take(&cookie) == first);
-	finish();
-}
 
 TEST("a cell is cancelled and armed without a call")
 {
@@ -229,17 +200,6 @@ TEST("a cell that is released too late comes back with its event")
 	finish();
 }
 
-TEST("a cell that is armed is not armed again")
-{
-	uint64_t handle;
-
-	start();
-	handle = armed(1, now() + HOUR);
-	FAILS(EBUSY, !twheel_cell_arm(&pool, cell_of(handle), now() + HOUR));
-	CHECK(!twheel_cell_touch(&pool, handle, now() + 2 * HOUR));
-	finish();
-}
-
 TEST("the cells of a map are shared by its pools")
 {
 	struct twheel_cell_pool other;
@@ -289,25 +249,6 @@ TEST("a handle that does not exist is refused")
 	finish();
 }
 
-TEST("a signal skips an idle cell")
-{
-	struct twheel_watch_spec spec = { .key = twheel_key_number(9) };
-	unsigned int completed = 1;
-	uint64_t handle, cookie;
-
-	start();
-	pool.add.condition = TWHEEL_COND_ANY;
-	pool.add.nr_keys = 1;
-	pool.add.keys = (uintptr_t)&spec;
-	handle = armed(1, now() + HOUR);
-	CHECK(!twheel_cell_cancel(&pool, handle));
-	CHECK(!twheel_signal(map.fd, spec.key, 5, &completed) && !completed);
-	handle = twheel_cell_arm(&pool, cell_of(handle), now() + HOUR);
-	CHECK(!twheel_signal(map.fd, spec.key, 5, &completed) && completed == 1);
-	CHECK(take(&cookie) == handle);
-	finish();
-}
-
 TEST("the event of an idle cell ends no life")
 {
 	uint64_t handle, cookie;
@@ -326,18 +267,6 @@ TEST("the event of an idle cell ends no life")
 	cell = twheel_cell_acquire(&pool, 2);
 	FAILS(ESHUTDOWN, !twheel_cell_arm(&pool, cell, now() + HOUR));
 	FAILS(ESHUTDOWN, !twheel_cell_arm(&pool, cell, now() + HOUR));
-	finish();
-}
-
-TEST("events of other operations have no handle")
-{
-	struct twheel_add_args add = { .cookie = ~0ULL };
-	uint64_t cookie;
-
-	start();
-	add.clock = CLOCK_MONOTONIC;
-	CHECK(!twheel_add(map.fd, &add));
-	CHECK(!take(&cookie));
 	finish();
 }
 

@@ -431,25 +431,37 @@ TEST("periods are reported")
 
 TEST("a batch reports each result")
 {
+	using values = std::vector<std::uint64_t>;
 	purgatory p;
 	twheel::batch batch(p, 4);
-	std::vector<std::uint64_t> ids;
+	values results;
 
 	batch.on_result([&](std::uint64_t index, const twheel_command &,
 			    const twheel_result &result) {
-		if (index < 6 && !result.error)
-			ids.push_back(result.value);
+		CHECK(index == results.size() && result.error == (index == 7 ? -ENOENT : 0));
+		results.push_back(result.value);
 	});
 	for (int i = 0; i < 6; i++)
 		batch.add(operation().any({key(i)}));
-	CHECK(batch.submit() == 0 && ids.size() == 6);
+	CHECK(batch.submit() == 0 && results.size() == 6);
 
+	const values ids = results;
 	twheel::batch moved(std::move(batch));
 	moved.cancel(ids[0]).cancel(ids[0]).complete(ids[1], 3).complete_error(ids[2], -EIO);
-	moved.rearm(ids[3], 1h).watch(ids[3], {key("b")}).unwatch(ids[3], key(3));
-	moved.signal(key("b")).cancel_key(key(4));
+	moved.rearm(ids[3], 1h).rearm(ids[5], 1h, TWHEEL_REARM_IF_LATER);
+	moved.watch(ids[3], {{key("b"), 2}}).unwatch(ids[3], key(3));
+	moved.signal(key("b")).signal(key("b"), 8).cancel_key(key(4));
 	CHECK(moved.submit() == 1);
-	CHECK(p.query().pending == 1 && p.query().completed == 3);
+	CHECK((values(results.begin() + 10, results.end()) == values{1, 0, 0, 0, 0, 1, 1}));
+	CHECK(p.query().pending == 1);
+
+	twheel::event events[6];
+	CHECK(p.read(events, 6) == 5);
+	for (int i = 0; i < 5; i++)
+		CHECK(events[i].id == ids[static_cast<std::size_t>(i)]);
+	CHECK(events[0].reason == TWHEEL_REASON_CANCELLED && events[1].value == 3);
+	CHECK(events[2].error == -EIO && events[3].value == 8);
+	CHECK(events[4].reason == TWHEEL_REASON_CANCELLED);
 }
 
 TEST("a stopped batch skips the rest")
