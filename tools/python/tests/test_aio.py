@@ -24,6 +24,13 @@ NAME = "python-aio-test"
 T = TypeVar("T")
 
 
+def named(test: unittest.TestCase, **options: Any) -> Purgatory:
+    """Create a purgatory that lasts as long as the test."""
+    purgatory = test.enterContext(Purgatory.create(NAME, **options))
+    test.addCleanup(Purgatory.remove, NAME, force=True)
+    return purgatory
+
+
 async def until(condition: Callable[[], bool]) -> None:
     """Let the loop run until the condition holds."""
     async with asyncio.timeout(60):
@@ -81,17 +88,14 @@ class Waits(Loop):
         assert event.deadline is not None
         self.assertGreaterEqual(event.time, event.deadline)
 
-    async def test_wait_raises_the_error_of_a_completion(self) -> None:
-        operation = self.purgatory.add()
-        self.purgatory.purgatory.complete_error(operation.id, -errno.EPIPE)
-        with self.assertRaises(BrokenPipeError):
-            await operation
-
-    async def test_wait_raises_cancelled_after_a_cancel_by_key(self) -> None:
-        task = await self.start("a")
+    async def test_wait_raises_the_error_of_a_completion_and_cancelled(self) -> None:
+        failed, cancelled = self.purgatory.add(), self.purgatory.add(["a"])
+        self.purgatory.purgatory.complete_error(failed.id, -errno.EPIPE)
         self.purgatory.purgatory.cancel_key("a")
+        with self.assertRaises(BrokenPipeError):
+            await failed
         with self.assertRaises(twheel.Cancelled):
-            await task
+            await cancelled
 
     async def test_an_invalid_wait_leaves_nothing_behind(self) -> None:
         with self.assertRaises(OSError):
@@ -188,16 +192,15 @@ class Together(Loop):
         self.assertEqual(caught.exception.errno, expected.exception.errno)
 
     async def test_a_full_purgatory_refuses_the_last_waits(self) -> None:
-        with Purgatory.create(NAME, max_pending=3):
-            self.addCleanup(Purgatory.remove, NAME, force=True)
-            async with AsyncPurgatory(NAME) as named:
-                tasks = [asyncio.create_task(named.wait(["a"])) for _ in range(5)]
-                for task in tasks[3:]:
-                    with self.assertRaises(OSError) as caught:
-                        await task
-                    self.assertEqual(caught.exception.errno, errno.ENOSPC)
-                self.assertEqual(named.signal("a"), 3)
-                await asyncio.gather(*tasks[:3])
+        named(self, max_pending=3)
+        async with AsyncPurgatory(NAME) as purgatory:
+            tasks = [asyncio.create_task(purgatory.wait(["a"])) for _ in range(5)]
+            for task in tasks[3:]:
+                with self.assertRaises(OSError) as caught:
+                    await task
+                self.assertEqual(caught.exception.errno, errno.ENOSPC)
+            self.assertEqual(purgatory.signal("a"), 3)
+            await asyncio.gather(*tasks[:3])
 
     async def test_a_failed_call_ends_all_its_waits(self) -> None:
         def fail(*_: Any) -> int:
@@ -463,12 +466,11 @@ class Closing(Loop):
         self.assertTrue(self.purgatory.purgatory.closed)
 
     async def test_close_cancels_operations_of_a_shared_purgatory(self) -> None:
-        with Purgatory.create(NAME) as other:
-            self.addCleanup(Purgatory.remove, NAME, force=True)
-            async with AsyncPurgatory(NAME) as named:
-                named.add(["a"])
-                self.assertEqual(other.query().pending, 1)
-            self.assertEqual(other.query().pending, 0)
+        other = named(self)
+        async with AsyncPurgatory(NAME) as purgatory:
+            purgatory.add(["a"])
+            self.assertEqual(other.query().pending, 1)
+        self.assertEqual(other.query().pending, 0)
 
 
 class Several(Loop):
@@ -709,33 +711,21 @@ class Forked(unittest.TestCase):
             os.fstat(fd)
 
     def test_close_changes_nothing_else(self) -> None:
-        self.in_child(self.close_twice)
-        self.goes_on()
-
-    def test_close_in_a_task_of_the_parent_changes_nothing_else(self) -> None:
-        async def fork() -> None:
-            self.in_child(self.close_twice)
-
-        self.run_in_loop(fork())
-        self.goes_on()
-
-    def test_close_in_the_copy_of_the_loop_changes_nothing_else(self) -> None:
         async def close() -> None:
             self.close_twice()
 
-        self.in_child(lambda: self.run_in_loop(close()))
-        self.goes_on()
+        async def fork() -> None:
+            self.in_child(self.close_twice)
 
-    def test_close_after_the_end_of_the_copy_changes_nothing_else(self) -> None:
-        def close() -> None:
+        def close_after_the_end() -> None:
             self.loop.close()
             self.close_twice()
 
-        self.in_child(close)
-        self.goes_on()
-
-    def test_close_of_the_inner_purgatory_changes_nothing_else(self) -> None:
+        self.in_child(self.close_twice)
+        self.in_child(lambda: self.run_in_loop(close()))  # the copy of the loop
+        self.in_child(close_after_the_end)
         self.in_child(self.purgatory.purgatory.close)
+        self.run_in_loop(fork())  # in a task of the parent
         self.goes_on()
 
     def test_a_cancel_ends_the_await_only(self) -> None:
@@ -751,12 +741,12 @@ class Forked(unittest.TestCase):
     def test_other_calls_are_refused(self) -> None:
         async def use() -> None:
             about = rf"belongs to process {os.getppid()}.* {os.getpid()}"
-            with self.assertRaisesRegex(RuntimeError, about):
-                self.purgatory.add()
-            with self.assertRaisesRegex(RuntimeError, about):
-                self.operation.complete()
-            with self.assertRaisesRegex(RuntimeError, about):
-                self.operation.rearm(0)
+            calls: list[Callable[[], object]] = [
+                self.purgatory.add, self.operation.complete, lambda: self.operation.rearm(0)
+            ]
+            for call in calls:
+                with self.assertRaisesRegex(RuntimeError, about):
+                    call()
             with self.assertRaisesRegex(RuntimeError, about):
                 await self.purgatory.wait()
 
@@ -814,7 +804,7 @@ class Forked(unittest.TestCase):
 
     def test_a_task_of_the_copy_does_not_read_the_queue(self) -> None:
         async def start() -> tuple[AsyncEvents, "asyncio.Task[twheel.Event]"]:
-            queue = AsyncEvents(named.events(nonblock=True))
+            queue = AsyncEvents(shared.events(nonblock=True))
             # The loop stops when it has begun.
             return queue, asyncio.create_task(anext(queue))
 
@@ -826,19 +816,18 @@ class Forked(unittest.TestCase):
             self.assertEqual((await task).reason, Reason.COMPLETED)
             queue.close()
 
-        with Purgatory.create(NAME) as named:
-            self.addCleanup(Purgatory.remove, NAME, force=True)
-            queue, task = self.loop.run_until_complete(start())
-            named.complete(named.add(detached=True))
-            self.in_child(lambda: self.run_in_loop(refused()))
-            self.run_in_loop(wait())
+        shared = named(self)
+        queue, task = self.loop.run_until_complete(start())
+        shared.complete(shared.add(detached=True))
+        self.in_child(lambda: self.run_in_loop(refused()))
+        self.run_in_loop(wait())
         self.goes_on()
 
     def test_a_queue_is_only_closed(self) -> None:
         async def start() -> AsyncEvents:
-            queue = AsyncEvents(named.events(nonblock=True))
+            queue = AsyncEvents(shared.events(nonblock=True))
             for _ in range(3):
-                named.complete(named.add(detached=True))
+                shared.complete(shared.add(detached=True))
             await anext(queue)
             return queue
 
@@ -856,24 +845,22 @@ class Forked(unittest.TestCase):
             task = asyncio.create_task(anext(queue))
             await asyncio.sleep(0.002)
             self.in_child(queue.close)
-            id = named.add(detached=True, timeout=0)
+            id = shared.add(detached=True, timeout=0)
             self.assertEqual((await task).id, id)
             queue.close()
 
-        with Purgatory.create(NAME) as named:
-            self.addCleanup(Purgatory.remove, NAME, force=True)
-            queue = self.run_in_loop(start())
-            self.loop.set_exception_handler(lambda *_: os._exit(1))
-            self.in_child(lambda: self.run_in_loop(use()))
-            self.run_in_loop(wait())
+        shared = named(self)
+        queue = self.run_in_loop(start())
+        self.loop.set_exception_handler(lambda *_: os._exit(1))
+        self.in_child(lambda: self.run_in_loop(use()))
+        self.run_in_loop(wait())
         self.goes_on()
 
 
 class Detached(Loop):
     async def asyncSetUp(self) -> None:
         await super().asyncSetUp()
-        self.named = self.enterContext(Purgatory.create(NAME))
-        self.addCleanup(Purgatory.remove, NAME, force=True)
+        self.named = named(self)
         self.queue = await self.enterAsyncContext(AsyncEvents(self.named.events()))
 
     def add(self, number: int) -> None:
@@ -1019,14 +1006,13 @@ class EndOfLoop(unittest.TestCase):
             purgatory.add(["a"])
             return purgatory
 
-        with Purgatory.create(NAME) as other:
-            self.addCleanup(Purgatory.remove, NAME, force=True)
-            purgatory = asyncio.run(start())
-            self.assertEqual(other.query().pending, 1)
-            purgatory.close()
-            purgatory.close()
-            self.assertEqual(other.query().pending, 0)
-            self.assertTrue(purgatory.closed and purgatory.purgatory.closed)
+        other = named(self)
+        purgatory = asyncio.run(start())
+        self.assertEqual(other.query().pending, 1)
+        purgatory.close()
+        purgatory.close()
+        self.assertEqual(other.query().pending, 0)
+        self.assertTrue(purgatory.closed and purgatory.purgatory.closed)
 
     def test_a_wait_is_not_added_after_the_end_of_the_loop(self) -> None:
         async def start() -> AsyncPurgatory:
@@ -1051,11 +1037,10 @@ class EndOfLoop(unittest.TestCase):
             await asyncio.sleep(0.002)
             return queue, task
 
-        with Purgatory.create(NAME):
-            self.addCleanup(Purgatory.remove, NAME, force=True)
-            queue, task = asyncio.run(start())
-            queue.close()
-            self.assertTrue(task.cancelled() and queue.queue.closed)
+        named(self)
+        queue, task = asyncio.run(start())
+        queue.close()
+        self.assertTrue(task.cancelled() and queue.queue.closed)
 
     def test_close_after_the_end_of_the_loop_passes_events_on(self) -> None:
         passed_on: list[int] = []
