@@ -144,16 +144,9 @@ class Batch:
     def complete_error(self, id: int, error: int) -> None:
         self._put(COMPLETE.pack(u64(id, "id"), 0, s32(error)))
 
-    def rearm(
-        self,
-        id: int,
-        timeout: float | None = None,
-        *,
-        deadline: int | None = None,
-        slack: float = 0,
-        mode: Rearm = Rearm.ALWAYS,
-    ) -> None:
-        self._put(REARM.pack(u64(id, "id"), *rearm_fields(timeout, deadline, slack, mode)))
+    @parameters_of(Purgatory.rearm)
+    def rearm(self, id: int, *timeout: Any, **options: Any) -> None:
+        self.rearm_many([id], *timeout, **options)
 
     def rearm_many(
         self,
