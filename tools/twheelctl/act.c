@@ -107,7 +107,7 @@ enum outcome signal_command(struct command_line *line)
 	args.amount = amount.value;
 	args.limit = limit.value;
 
-	fd = open_named(line, OPEN_WRITE_ONLY);
+	fd = open_named(line, O_WRONLY);
 	if (fd < 0)
 		return line->outcome;
 	line->outcome = twheel_signal_with(fd, &args) ? refused(line, "signal failed") :
@@ -134,7 +134,7 @@ static bool take_id(struct command_line *line, bool instead, const char *option,
 static enum outcome complete(struct command_line *line, __u64 id, bool all, __u64 value,
 			     int error)
 {
-	int fd = open_named(line, OPEN_WRITE_ONLY);
+	int fd = open_named(line, O_WRONLY);
 	unsigned int nr;
 	int result;
 
@@ -191,7 +191,7 @@ enum outcome cancel_command(struct command_line *line)
 	line->help = cancel_help;
 	if (!take_arguments(line, specs, 0, 1) || !take_id(line, key.given, "--key KEY", &id))
 		return line->outcome;
-	fd = open_named(line, OPEN_WRITE_ONLY);
+	fd = open_named(line, O_WRONLY);
 	if (fd < 0)
 		return line->outcome;
 	result = key.given ? twheel_cancel_key(fd, key.key, &nr) : twheel_cancel(fd, id);
@@ -229,7 +229,7 @@ static bool right_clock(struct command_line *line, int fd, __u64 id, const struc
 static enum outcome rearm(struct command_line *line, struct twheel_rearm_args *args,
 			  const struct point *at)
 {
-	int fd = open_named(line, at->given ? OPEN_READ_WRITE : OPEN_WRITE_ONLY);
+	int fd = open_named(line, at->given ? O_RDWR : O_WRONLY);
 	int moved;
 
 	if (fd < 0)

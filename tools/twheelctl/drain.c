@@ -96,7 +96,7 @@ enum outcome drain_command(struct command_line *line)
 		return line->outcome;
 	if (time.given && !wait)
 		return wrong_usage(line, "--for requires --wait");
-	fd = open_named(line, OPEN_READ_ONLY);
+	fd = open_named(line, O_RDONLY);
 	if (fd < 0)
 		return line->outcome;
 	if (fstat(fd, &node) || fchmod(fd, node.st_mode & 0444))

@@ -3,7 +3,6 @@
  * Error messages about the device, with advice.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,7 +269,7 @@ int open_read_only(const char *purgatory)
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-int open_named(struct command_line *line, enum open_mode mode)
+int open_named(struct command_line *line, int mode)
 {
 	int fd;
 
@@ -281,11 +280,7 @@ int open_named(struct command_line *line, enum open_mode mode)
 		line->outcome = OUTCOME_USAGE;
 		return -1;
 	}
-	if (mode == OPEN_READ_WRITE)
-		return open_purgatory(line);
-	if (mode == OPEN_WRITE_ONLY)
-		fd = twheel_open_named(line->purgatory, O_WRONLY | O_NONBLOCK);
-	else
-		fd = open_read_only(line->purgatory);
+	fd = mode == O_RDONLY ? open_read_only(line->purgatory) :
+				twheel_open_named(line->purgatory, mode | O_NONBLOCK);
 	return opened(line, fd);
 }

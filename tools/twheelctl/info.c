@@ -164,7 +164,7 @@ enum outcome info_command(struct command_line *line)
 	if (line->nr && !parse_count(line->args[0], UINT64_MAX, &id))
 		return wrong_usage(line, "expected the ID of an operation, got '%s'",
 				   line->args[0]);
-	fd = open_named(line, OPEN_READ_ONLY);
+	fd = open_named(line, O_RDONLY);
 	if (fd < 0)
 		return line->outcome;
 	line->outcome = line->nr ? info_operation(line, fd, id) : info_counts(line, fd);

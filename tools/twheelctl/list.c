@@ -77,7 +77,7 @@ static enum outcome list_purgatories(bool json)
 static enum outcome list_operations(struct command_line *line, long max)
 {
 	struct listing listing = { .json = line->json };
-	int fd = open_named(line, OPEN_READ_ONLY);
+	int fd = open_named(line, O_RDONLY);
 
 	if (fd < 0)
 		return line->outcome;

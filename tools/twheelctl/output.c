@@ -3,7 +3,6 @@
  * Exit status: failures of the device or of an allocation, and write errors of standard output.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

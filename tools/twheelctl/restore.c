@@ -520,7 +520,7 @@ static void restore_purgatory(struct restore *restore, struct purgatory *purgato
 	create.purgatory = restore->name;
 	create.outcome = create_purgatory(&create, &purgatory->args, true);
 	if (!create.outcome)
-		restore->fd = open_named(&create, OPEN_READ_WRITE);
+		restore->fd = open_named(&create, O_RDWR);
 	note(restore, create.outcome);
 	if (create.outcome)
 		return;

@@ -7,7 +7,6 @@
  * printed twice, and restore takes the event. Nothing else changes: no other file is open.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +171,7 @@ static enum outcome begin(struct saving *saving, const struct command_line *line
 	saving->fd = -1;
 	if (!take_purgatory(&saving->line, name))
 		return saving->line.outcome;
-	saving->fd = open_named(&saving->line, OPEN_READ_WRITE);
+	saving->fd = open_named(&saving->line, O_RDWR);
 	if (saving->fd < 0)
 		return saving->line.outcome;
 	if (query_others(saving->fd, &saving->query))

@@ -196,7 +196,7 @@ enum outcome top_command(struct command_line *line)
 		return line->outcome;
 	if (rows.value > MAX_ROWS)
 		return wrong_usage(line, "--rows: expected up to %d", MAX_ROWS);
-	top.fd = open_named(line, OPEN_READ_ONLY);
+	top.fd = open_named(line, O_RDONLY);
 	if (top.fd < 0)
 		return line->outcome;
 	top.rows = rows.value;

@@ -6,6 +6,7 @@
 #ifndef TWHEELCTL_H
 #define TWHEELCTL_H
 
+#include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -382,13 +383,6 @@ bool named_exists(const char *name);
 /* Text for the end of a purgatory that a command has open. */
 #define REMOVED_TEXT	"the purgatory has been removed"
 
-/* Required access to the node of a purgatory. */
-enum open_mode {
-	OPEN_READ_ONLY,
-	OPEN_WRITE_ONLY,
-	OPEN_READ_WRITE,
-};
-
 /* Return: true if the module is loaded; otherwise prints advice. */
 bool device_present(void);
 
@@ -398,8 +392,8 @@ bool device_present(void);
  */
 int open_purgatory(struct command_line *line);
 
-/* open_purgatory() for commands that require a named purgatory. */
-int open_named(struct command_line *line, enum open_mode mode);
+/* open_purgatory() for commands that require a named purgatory; @mode is as for open(). */
+int open_named(struct command_line *line, int mode);
 
 /* Return: a non-blocking descriptor of a named purgatory; on failure -1, with errno set. */
 int open_read_only(const char *purgatory);

@@ -3,7 +3,6 @@
  * twheelctl watch: prints the events of the detached operations of a purgatory.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -113,7 +112,7 @@ static void follow(struct follow *f, bool counted)
 /* Opens a queue of detached events. The file of the purgatory is closed again. */
 static int open_events(struct command_line *line, __u32 queue)
 {
-	int fd = open_named(line, OPEN_READ_WRITE), events;
+	int fd = open_named(line, O_RDWR), events;
 
 	if (fd < 0)
 		return -1;
