@@ -20,21 +20,11 @@
 
 static const struct user user = { 1000, 3, 100, 2, 50, 7, 4, 2, 1, 6, 0, 5 };
 
-/* Return: the output of the functions, freed by the caller. */
-static char *printed(const struct named *list, size_t nr, const struct wheel *wheels,
-		     size_t nr_wheels)
+static const char *printed(const struct named *list, size_t nr, const struct wheel *wheels,
+			   size_t nr_wheels)
 {
-	FILE *out = stdout;
-	char *text = NULL;
-	size_t size;
-
-	stdout = open_memstream(&text, &size);
-	print_purgatory_metrics(list, nr);
-	print_wheel_metrics(wheels, nr_wheels);
-	print_user_metrics(&user, nr_wheels != 0);
-	fclose(stdout);
-	stdout = out;
-	return text;
+	return PRINTED(print_purgatory_metrics(list, nr); print_wheel_metrics(wheels, nr_wheels);
+		       print_user_metrics(&user, nr_wheels != 0));
 }
 
 TEST("a line of fdinfo has the counts of a wheel and a printable name")
@@ -105,7 +95,7 @@ TEST("metrics have a sample for each purgatory, queue, reason, error and limit")
 			     .rejected = 9, .rejected_enobufs = 7 } },
 		{ .state = { .name = "c", .max_pending = 6 }, .error = EACCES },
 	};
-	char *text = printed(list, 3, NULL, 0);
+	const char *text = printed(list, 3, NULL, 0);
 
 	CHECK(strstr(text, "\n# TYPE twheel_ended counter\n"));
 	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"a\"} 12\n"));
@@ -122,12 +112,12 @@ TEST("metrics have a sample for each purgatory, queue, reason, error and limit")
 	CHECK(!strstr(text, "twheel_added{"));
 	CHECK(strstr(text, "\ntwheel_watches_limit{purgatory=\"b\"} 5\n"));
 	CHECK(!strstr(text, "twheel_watches_limit{purgatory=\"a\"}"));
-	free(text);
 }
 
 TEST("metrics have the counts and limits of users")
 {
-	char path[] = "/tmp/metrics_test.XXXXXX", *text;
+	char path[] = "/tmp/metrics_test.XXXXXX";
+	const char *text;
 	struct wheel wheel = { .name = "w" };
 	int fd = mkstemp(path);
 	struct user *list;
@@ -154,13 +144,12 @@ TEST("metrics have the counts and limits of users")
 	CHECK(strstr(text, "\ntwheel_private_added_total{user=\"1000\"} 7\n"));
 	CHECK(strstr(text, "\ntwheel_private_ended_total{user=\"1000\",reason=\"expired\"} 2\n"));
 	CHECK(strstr(text, "\ntwheel_private_rejected_total{user=\"1000\",error=\"EDQUOT\"} 5\n"));
-	free(text);
 }
 
 TEST("a histogram of lateness is cumulative")
 {
 	struct wheel wheel;
-	char *text;
+	const char *text;
 
 	CHECK(parse_wheel(LINE, &wheel));
 	snprintf(wheel.name, sizeof(wheel.name), "a\"b\\c");
@@ -173,16 +162,14 @@ TEST("a histogram of lateness is cumulative")
 	CHECK(strstr(text, BUCKET "\"+Inf\"} 7\n"));
 	CHECK(strstr(text, "_count{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\"} 7\n"));
 	CHECK(strstr(text, "_sum{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\"} 1.500000000\n"));
-	free(text);
 }
 
 TEST("metrics of nothing have no samples")
 {
-	char *text = printed(NULL, 0, NULL, 0);
+	const char *text = printed(NULL, 0, NULL, 0);
 
 	CHECK(strstr(text, "# TYPE twheel_pending gauge\n"));
 	CHECK(!strchr(text, '{'));
-	free(text);
 }
 
 static int print(void)

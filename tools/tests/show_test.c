@@ -113,21 +113,9 @@ TEST("operations with the listed keys")
 		   "{'condition': 'unknown', 'clock': 'unknown', 'deadline': null, 'remaining': null}");
 }
 
-/* Return: whether the line of the table has @text. */
 static bool prints(const struct twheel_pending *pending, const char *text)
 {
-	char *line = NULL;
-	FILE *out = stdout;
-	size_t size;
-	bool found;
-
-	stdout = open_memstream(&line, &size);
-	print_pending(pending);
-	fclose(stdout);
-	stdout = out;
-	found = strstr(line, text);
-	free(line);
-	return found;
+	return strstr(PRINTED(print_pending(pending)), text);
 }
 
 TEST("an operation whose cell is idle has no deadline")

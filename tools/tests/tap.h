@@ -59,6 +59,21 @@ static struct tap_case tap_tests[64] __attribute__((unused));
 		}							\
 	} while (0)
 
+/* What @statement prints, until the next use. */
+static char *tap_text __attribute__((unused));
+#define PRINTED(statement)						\
+	({								\
+		FILE *tap_out = stdout;					\
+		size_t tap_size;					\
+									\
+		free(tap_text);						\
+		stdout = open_memstream(&tap_text, &tap_size);		\
+		statement;						\
+		fclose(stdout);						\
+		stdout = tap_out;					\
+		tap_text;						\
+	})
+
 /* @cases is terminated by a case without a name. Return: the exit status. */
 static inline int tap_run(const struct tap_case *cases)
 {
