@@ -73,14 +73,4 @@ TEST("a read is prepared")
 	CHECK(!entry->addr && !entry->len && !entry->off && !entry->user_data);
 }
 
-/* All structures but that of an add fit. */
-TEST("the structures fit into an entry")
-{
-	CHECK(sizeof(struct twheel_signal_args) <= sizeof(struct io_uring_sqe));
-	CHECK(sizeof(struct twheel_batch_args) <= sizeof(struct io_uring_sqe));
-	CHECK(sizeof(struct twheel_complete_args) <= sizeof(struct io_uring_sqe));
-	CHECK(sizeof(struct twheel_unwatch_args) <= sizeof(struct io_uring_sqe));
-	CHECK(sizeof(struct twheel_cancel_key_args) <= sizeof(struct io_uring_sqe));
-}
-
 TAP_MAIN

@@ -18,12 +18,15 @@
  * @summary: description for the list of commands; NULL for an alias of the entry above
  * @run: runs the command
  * @changes: it changes something, or takes events, and prints that
+ * @environment: its purgatory is that of the environment by default. A command that creates or
+ *	removes a purgatory must not take its name from there, and others print all purgatories
  */
 struct command_entry {
 	const char *name;
 	const char *summary;
 	enum outcome (*run)(struct command_line *line);
 	bool changes;
+	bool environment;
 };
 
 /* getopt_long() prints argv[0] in its error messages. */
@@ -32,30 +35,33 @@ struct command_entry {
 static enum outcome help_command(struct command_line *line);
 
 static const struct command_entry commands[] = {
-	{ "create", "create a named purgatory", create_command, true },
-	{ "apply", "create the named purgatories of configuration files", apply_command, true },
-	{ "remove", "remove a named purgatory", remove_command, true },
+	{ "create", "create a named purgatory", create_command, true, false },
+	{ "apply", "create the named purgatories of configuration files",
+	  apply_command, true, false },
+	{ "remove", "remove a named purgatory", remove_command, true, false },
 	{ "list", "list the named purgatories; with -p NAME the pending operations",
-	  list_command, false },
+	  list_command, false, true },
 	{ "info", "describe an operation, or print the counts of a purgatory",
-	  info_command, false },
-	{ "top", "show a live view of a purgatory", top_command, false },
+	  info_command, false, true },
+	{ "top", "show a live view of a purgatory", top_command, false, true },
 	{ "metrics", "print counts of purgatories and wheels for Prometheus",
-	  metrics_command, false },
-	{ "wheel", "show the wheels with the timers in their slots", wheel_command, false },
-	{ "holders", "list everything that keeps the module loaded", holders_command, false },
-	{ "add", "add an operation and wait until it ends", add_command, true },
-	{ "signal", "signal a key", signal_command, true },
-	{ "complete", "complete an operation, or all operations", complete_command, true },
-	{ "cancel", "cancel an operation, or all that watch a key", cancel_command, true },
-	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command, true },
-	{ "heartbeat", NULL, rearm_command, true },
-	{ "watch", "print the events of detached operations", watch_command, true },
-	{ "drain", "refuse writers of a purgatory, and list the operations", drain_command, true },
+	  metrics_command, false, false },
+	{ "wheel", "show the wheels with the timers in their slots", wheel_command, false, false },
+	{ "holders", "list everything that keeps the module loaded", holders_command, false, true },
+	{ "add", "add an operation and wait until it ends", add_command, true, true },
+	{ "signal", "signal a key", signal_command, true, true },
+	{ "complete", "complete an operation, or all operations", complete_command, true, true },
+	{ "cancel", "cancel an operation, or all that watch a key", cancel_command, true, true },
+	{ "rearm", "move the deadline of an operation (alias: heartbeat)",
+	  rearm_command, true, true },
+	{ "heartbeat", NULL, rearm_command, true, true },
+	{ "watch", "print the events of detached operations", watch_command, true, true },
+	{ "drain", "refuse writers of a purgatory, and list the operations",
+	  drain_command, true, true },
 	{ "save", "print purgatories with their detached operations, for restore",
-	  save_command, true },
-	{ "restore", "add the operations that save has printed", restore_command, true },
-	{ "help", "print this help, or the help of a command", help_command, false },
+	  save_command, true, false },
+	{ "restore", "add the operations that save has printed", restore_command, true, false },
+	{ "help", "print this help, or the help of a command", help_command, false, false },
 	{ }
 };
 
@@ -166,18 +172,6 @@ static bool take_main_options(struct command_line *line)
 	return true;
 }
 
-/*
- * A command that creates or removes a purgatory must not take its name from elsewhere, and
- * metrics and wheel print all purgatories.
- */
-static bool uses_environment(const struct command_entry *entry)
-{
-	return entry->run != create_command && entry->run != apply_command &&
-	       entry->run != remove_command && entry->run != metrics_command &&
-	       entry->run != wheel_command && entry->run != save_command &&
-	       entry->run != restore_command && entry->run != help_command;
-}
-
 static enum outcome run_entry(const struct command_entry *entry, struct command_line *line,
 			      char **argv)
 {
@@ -193,7 +187,7 @@ static enum outcome run_entry(const struct command_entry *entry, struct command_
 	line->argv = argv;
 	line->argv[0] = PROGRAM;
 	line->environment = NULL;
-	if (uses_environment(entry) && environment && *environment)
+	if (entry->environment && environment && *environment)
 		line->environment = environment;
 	return entry->run(line);
 }
