@@ -35,7 +35,7 @@ static enum outcome show_all(struct frames *frames)
 		if (frames->screen)
 			fputs(CLEAR, stdout);
 		frames->taken = now_ns();
-		outcome = frames->show(frames->context);
+		outcome = frames->show(frames);
 		if (outcome != OUTCOME_OK)
 			return outcome;
 		if (!flush_output())
@@ -47,12 +47,12 @@ static enum outcome show_all(struct frames *frames)
 }
 
 /* Keys are read without line buffering and echo; the terminal is restored at the end. */
-enum outcome show_frames(const struct command_line *line, struct frames *frames)
+enum outcome show_frames(struct frames *frames)
 {
 	struct termios before, raw;
 	enum outcome outcome;
 
-	frames->screen = isatty(STDOUT_FILENO) && !line->json;
+	frames->screen = isatty(STDOUT_FILENO) && !frames->line->json;
 	/* In the background, changing the terminal would stop this process. */
 	frames->keys = frames->screen && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
 		       !tcgetattr(STDIN_FILENO, &before);

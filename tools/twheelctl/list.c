@@ -22,12 +22,6 @@ static const char list_help[] =
 "Operations are in no particular order. An operation that is pending during the\n"
 "whole listing is listed once.\n";
 
-static void print_named_json(const struct named *named)
-{
-	print_json(named->error ? json_limits("purgatory", &named->state) :
-				  json_query("purgatory", &named->state));
-}
-
 static void print_named(const struct named *named, int width)
 {
 	const struct twheel_query_args *q = &named->state;
@@ -65,7 +59,8 @@ static enum outcome list_purgatories(bool json)
 	nr = read_named(PURGATORY_CLASS, &list);
 	nr = query_named("list", list, nr);
 	for (size_t i = 0; json && i < nr; i++)
-		print_named_json(&list[i]);
+		print_json(list[i].error ? json_limits("purgatory", &list[i].state) :
+					   json_query("purgatory", &list[i].state));
 	if (!json && nr)
 		print_table(list, nr);
 	else if (!json)

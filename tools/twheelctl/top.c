@@ -29,9 +29,8 @@ static const char top_help[] =
 
 /**
  * struct top - a live view
- * @line: the command line
+ * @frames: the loop over the frames; the first member, see show_frame()
  * @fd: descriptor of the purgatory
- * @frames: the loop over the frames
  * @query: counts of this frame
  * @last: counts of the previous frame
  * @elapsed: time since the previous frame, in seconds; 0 in the first frame
@@ -41,9 +40,8 @@ static const char top_help[] =
  * @pending: these operations, sorted by deadline
  */
 struct top {
-	struct command_line *line;
-	int fd;
 	struct frames frames;
+	int fd;
 	struct twheel_query_args query;
 	struct twheel_query_args last;
 	double elapsed;
@@ -164,13 +162,13 @@ static void print_frame_json(const struct top *t)
 	print_json(object);
 }
 
-static enum outcome show_frame(void *context)
+static enum outcome show_frame(struct frames *frames)
 {
-	struct top *t = context;
+	struct top *t = (struct top *)frames;
 
 	if (!take_frame(t))
-		return refused(t->line, t->line->purgatory);
-	if (t->line->json)
+		return refused(frames->line, frames->line->purgatory);
+	if (frames->line->json)
 		print_frame_json(t);
 	else
 		print_frame(t);
@@ -181,8 +179,7 @@ enum outcome top_command(struct command_line *line)
 {
 	struct number rows = { .value = 10 };
 	struct top top = {
-		.line = line,
-		.frames = { .interval.value = NSEC_PER_SEC, .show = show_frame, .context = &top },
+		.frames = { .line = line, .interval.value = NSEC_PER_SEC, .show = show_frame },
 	};
 	const struct option_spec specs[] = {
 		{ "count", take_number, &top.frames.count, NUMBER_EXPECTED },
@@ -200,7 +197,7 @@ enum outcome top_command(struct command_line *line)
 	if (top.fd < 0)
 		return line->outcome;
 	top.rows = rows.value;
-	line->outcome = show_frames(line, &top.frames);
+	line->outcome = show_frames(&top.frames);
 	close(top.fd);
 	return line->outcome;
 }

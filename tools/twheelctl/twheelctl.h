@@ -441,30 +441,29 @@ void read_boot_id(char id[BOOT_ID_SIZE]);
 
 /**
  * struct frames - a live view
+ * @line: the command line
  * @interval: time between frames, in ns
  * @count: number of frames; 0 for no limit
  * @show: prints a frame and returns OUTCOME_OK, or reports an error. On a terminal the screen has
  *	been cleared.
- * @context: passed to @show
  * @screen: standard output is a terminal; set by show_frames()
  * @keys: standard input is a terminal and is read for 'q'; set by show_frames()
  * @taken: time of the frame, in ns; set by show_frames()
  */
 struct frames {
+	const struct command_line *line;
 	struct number interval;
 	struct number count;
-	enum outcome (*show)(void *context);
-	void *context;
+	enum outcome (*show)(struct frames *frames);
 	bool screen;
 	bool keys;
 	__u64 taken;
 };
 
 /*
- * Shows frames until the count is reached, on 'q', on ^C, or until @show fails; as text, or as
- * JSON for @line->json.
+ * Shows frames until the count is reached, on 'q', on ^C, or until @show fails.
  * Return: the outcome of the command.
  */
-enum outcome show_frames(const struct command_line *line, struct frames *frames);
+enum outcome show_frames(struct frames *frames);
 
 #endif /* TWHEELCTL_H */

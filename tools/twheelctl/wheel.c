@@ -283,29 +283,8 @@ static const char wheel_help[] =
 
 #define BUCKETS	"/sys/kernel/debug/twheel/buckets"
 
-/**
- * struct wheel_view - a view of the wheels
- * @line: the command line
- * @frames: the loop over the frames
- */
-struct wheel_view {
-	struct command_line *line;
-	struct frames frames;
-};
-
-static void print_wheel(const struct wheel_view *view, const struct bucket_queue *queue)
+static enum outcome show_wheels(struct frames *frames)
 {
-	if (view->line->json) {
-		print_buckets_json(queue);
-		return;
-	}
-	print_buckets(queue);
-	putchar('\n');
-}
-
-static enum outcome show_wheels(void *context)
-{
-	const struct wheel_view *view = context;
 	struct bucket_queue *list;
 	size_t unknown;
 	long nr;
@@ -317,9 +296,15 @@ static enum outcome show_wheels(void *context)
 			strerror(errno));
 		return OUTCOME_DEVICE;
 	}
-	for (long i = 0; i < nr; i++)
-		print_wheel(view, &list[i]);
-	if (!nr && !view->line->json)
+	for (long i = 0; i < nr; i++) {
+		if (frames->line->json) {
+			print_buckets_json(&list[i]);
+		} else {
+			print_buckets(&list[i]);
+			putchar('\n');
+		}
+	}
+	if (!nr && !frames->line->json)
 		puts("no pending timer");
 	free_buckets(list, nr);
 	if (!unknown)
@@ -332,14 +317,13 @@ static enum outcome show_wheels(void *context)
 enum outcome wheel_command(struct command_line *line)
 {
 	bool watch = false;
-	struct wheel_view view = {
-		.line = line,
-		.frames = { .interval.value = NSEC_PER_SEC, .show = show_wheels, .context = &view },
+	struct frames frames = {
+		.line = line, .interval.value = NSEC_PER_SEC, .show = show_wheels,
 	};
 	const struct option_spec specs[] = {
 		{ "watch", NULL, &watch, NULL },
-		{ "interval", take_time, &view.frames.interval, TIME_EXPECTED },
-		{ "count", take_number, &view.frames.count, NUMBER_EXPECTED },
+		{ "interval", take_time, &frames.interval, TIME_EXPECTED },
+		{ "count", take_number, &frames.count, NUMBER_EXPECTED },
 		{ }
 	};
 
@@ -348,11 +332,11 @@ enum outcome wheel_command(struct command_line *line)
 		return line->outcome;
 	if (line->purgatory)
 		return wrong_usage(line, "shows the wheels of all purgatories, so -p has no use");
-	if (!watch && (view.frames.interval.given || view.frames.count.given))
+	if (!watch && (frames.interval.given || frames.count.given))
 		return wrong_usage(line, "--interval and --count require --watch");
 	if (!device_present())
 		return OUTCOME_DEVICE;
 	if (!watch)
-		return show_wheels(&view);
-	return show_frames(line, &view.frames);
+		return show_wheels(&frames);
+	return show_frames(&frames);
 }
