@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the metrics: lines of fdinfo, samples, histograms and escapes.
+ * Tests of the metrics: lines of debugfs. openmetrics_test has the samples.
  *
- *   metrics_test --print    print metrics, for another test that parses them
+ *   metrics_test --print    print the metrics of three purgatories, two wheels and a user
  */
 #include <stdint.h>
 
@@ -13,19 +13,9 @@
 		"looks=10 wakeups=7 slow=8 latest_ticks=9 late_ns=1500000000"
 #define ZEROS	"0,0,0,0,0,0,0,0,0,0"
 #define LATE	"late=4," ZEROS "," ZEROS ",0,0,2,0,1"
-#define MAX	"18446744073709551615"
 #define LINE	"twheel-wheel:\tclock=monotonic " WHEEL_COUNTS " " LATE " name=users\n"
 
 #define TOTALS	"added=7 completed=4 expired=2 cancelled=1 enospc=6 enobufs=0 edquot=5"
-
-static const struct user user = { 1000, 3, 100, 2, 50, 7, 4, 2, 1, 6, 0, 5 };
-
-static const char *printed(const struct named *list, size_t nr, const struct wheel *wheels,
-			   size_t nr_wheels)
-{
-	return PRINTED(print_purgatory_metrics(list, nr); print_wheel_metrics(wheels, nr_wheels);
-		       print_user_metrics(&user, nr_wheels != 0));
-}
 
 TEST("a line of fdinfo has the counts of a wheel and a printable name")
 {
@@ -83,42 +73,9 @@ TEST("wheels with the same name and clock are added up")
 	CHECK(!read_wheels(path, &list, &unknown) && !list && !unknown);
 }
 
-TEST("metrics have a sample for each purgatory, queue, reason, error and limit")
-{
-	struct twheel_queue_args queues[] = {
-		{ .queue = 0, .ops = 3 },
-		{ .queue = 5, .ops = 13, .oldest_unread_ns = 61000000002 },
-	};
-	const struct named list[] = {
-		{ .state = { .name = "a", .pending = 12 }, .queues = queues, .nr_queues = 2 },
-		{ .state = { .name = "b", .max_queue = 14, .max_watches = 5, .expired = UINT64_MAX,
-			     .rejected = 9, .rejected_enobufs = 7 } },
-		{ .state = { .name = "c", .max_pending = 6 }, .error = EACCES },
-	};
-	const char *text = printed(list, 3, NULL, 0);
-
-	CHECK(strstr(text, "\n# TYPE twheel_ended counter\n"));
-	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"a\"} 12\n"));
-	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"b\"} 0\n"));
-	CHECK(strstr(text, "\n# UNIT twheel_oldest_unread_seconds seconds\n"));
-	CHECK(strstr(text, "oldest_unread_seconds{purgatory=\"a\",queue=\"5\"} 61.000000002\n"));
-	CHECK(strstr(text, "\ntwheel_queue_operations{purgatory=\"a\",queue=\"0\"} 3\n"
-			   "twheel_queue_operations{purgatory=\"a\",queue=\"5\"} 13\n# "));
-	CHECK(strstr(text, "\ntwheel_queue_operations_limit{purgatory=\"b\"} 14\n"));
-	CHECK(strstr(text, "\ntwheel_ended_total{purgatory=\"b\",reason=\"expired\"} " MAX "\n"));
-	CHECK(strstr(text, "\ntwheel_rejected_total{purgatory=\"b\",error=\"ENOBUFS\"} 7\n"));
-	CHECK(strstr(text, "\ntwheel_rejected_total{purgatory=\"b\",error=\"EDQUOT\"} 0\n"));
-	CHECK(!strstr(text, "} 9\n") && !strstr(text, "{purgatory=\"c\""));
-	CHECK(!strstr(text, "twheel_added{"));
-	CHECK(strstr(text, "\ntwheel_watches_limit{purgatory=\"b\"} 5\n"));
-	CHECK(!strstr(text, "twheel_watches_limit{purgatory=\"a\"}"));
-}
-
-TEST("metrics have the counts and limits of users")
+TEST("lines of users have their counts and limits")
 {
 	char path[] = "/tmp/metrics_test.XXXXXX";
-	const char *text;
-	struct wheel wheel = { .name = "w" };
 	int fd = mkstemp(path);
 	struct user *list;
 
@@ -135,38 +92,12 @@ TEST("metrics have the counts and limits of users")
 	free(list);
 	unlink(path);
 	CHECK(!read_users(path, &list) && !list);
-
-	text = printed(NULL, 0, &wheel, 1);
-	CHECK(strstr(text, "\ntwheel_user_operations{user=\"1000\"} 3\n"));
-	CHECK(strstr(text, "\ntwheel_user_operations_limit{user=\"1000\"} 100\n"));
-	CHECK(strstr(text, "\ntwheel_user_files{user=\"1000\"} 2\n"));
-	CHECK(strstr(text, "\ntwheel_user_files_limit{user=\"1000\"} 50\n"));
-	CHECK(strstr(text, "\ntwheel_private_added_total{user=\"1000\"} 7\n"));
-	CHECK(strstr(text, "\ntwheel_private_ended_total{user=\"1000\",reason=\"expired\"} 2\n"));
-	CHECK(strstr(text, "\ntwheel_private_rejected_total{user=\"1000\",error=\"EDQUOT\"} 5\n"));
-}
-
-TEST("a histogram of lateness is cumulative")
-{
-	struct wheel wheel;
-	const char *text;
-
-	CHECK(parse_wheel(LINE, &wheel));
-	snprintf(wheel.name, sizeof(wheel.name), "a\"b\\c");
-	text = printed(NULL, 0, &wheel, 1);
-#define BUCKET	"\ntwheel_wheel_lateness_seconds_bucket{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\",le="
-	CHECK(strstr(text, BUCKET "\"0.000001023\"} 4\n"));
-	CHECK(strstr(text, BUCKET "\"4.294967295\"} 4\n"));
-	CHECK(strstr(text, BUCKET "\"8.589934591\"} 6\n"));
-	CHECK(strstr(text, BUCKET "\"17.179869183\"} 6\n"));
-	CHECK(strstr(text, BUCKET "\"+Inf\"} 7\n"));
-	CHECK(strstr(text, "_count{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\"} 7\n"));
-	CHECK(strstr(text, "_sum{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\"} 1.500000000\n"));
 }
 
 TEST("metrics of nothing have no samples")
 {
-	const char *text = printed(NULL, 0, NULL, 0);
+	const char *text = PRINTED(print_purgatory_metrics(NULL, 0); print_wheel_metrics(NULL, 0);
+				   print_user_metrics(NULL, 0));
 
 	CHECK(strstr(text, "# TYPE twheel_pending gauge\n"));
 	CHECK(!strchr(text, '{'));
@@ -174,17 +105,24 @@ TEST("metrics of nothing have no samples")
 
 static int print(void)
 {
-	struct twheel_queue_args queue = { .queue = 5, .oldest_unread_ns = 1500000000 };
-	const struct named named = {
-		.state = { .name = "orders", .completed = 3 }, .queues = &queue, .nr_queues = 1,
+	struct twheel_queue_args queues[] = {
+		{ .queue = 0, .ops = 3 },
+		{ .queue = 5, .ops = 13, .oldest_unread_ns = 61000000002 },
 	};
+	const struct named list[] = {
+		{ .state = { .name = "a", .pending = 12 }, .queues = queues, .nr_queues = 2 },
+		{ .state = { .name = "b", .max_queue = 14, .max_watches = 5, .expired = UINT64_MAX,
+			     .rejected = 9, .rejected_enobufs = 7 } },
+		{ .state = { .name = "c", .max_pending = 6 }, .error = EACCES },
+	};
+	const struct user user = { 1000, 3, 100, 2, 50, 7, 4, 2, 1, 6, 0, 5 };
 	struct wheel wheels[2];
 
 	if (!parse_wheel(LINE, &wheels[0]))
 		return 1;
 	wheels[1] = wheels[0];
 	snprintf(wheels[1].name, sizeof(wheels[1].name), "a \"b\" \\c");
-	print_purgatory_metrics(&named, 1);
+	print_purgatory_metrics(list, 3);
 	print_wheel_metrics(wheels, 2);
 	print_user_metrics(&user, 1);
 	puts("# EOF");
