@@ -50,7 +50,8 @@ func (p *Purgatory) Cells(nr uint32, timeout time.Duration) (*Cells, error) {
 	c := &Cells{queue: p.queue, timeout: timeout, begin: time.Now(), zero: math.MaxInt64,
 		slots: make([]slot, args.nr)}
 	memory, err := []byte(nil), os.ErrClosed
-	p.queue.conn.Control(func(fd uintptr) {
+	conn, _ := p.queue.file.SyscallConn()
+	conn.Control(func(fd uintptr) {
 		memory, err = syscall.Mmap(int(fd), 0, int(args.nr)*8, syscall.PROT_READ|syscall.PROT_WRITE,
 			syscall.MAP_SHARED)
 	})

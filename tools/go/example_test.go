@@ -25,7 +25,8 @@ func order(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	wait, err := purgatory.Add(ctx, twheel.On(5*time.Second, key))
+	wait, err := purgatory.Add(ctx, twheel.Operation{
+		Keys: []twheel.Watch{{Key: key}}, Timeout: 5 * time.Second})
 	if err != nil {
 		return 0, err
 	}

@@ -66,15 +66,6 @@ type Operation struct {
 	Then      func(*Event) // called with the event, in the goroutine that reads
 }
 
-// On returns an operation that watches keys, with a timeout.
-func On(timeout time.Duration, keys ...Key) Operation {
-	op := Operation{Timeout: timeout}
-	for _, key := range keys {
-		op.Keys = append(op.Keys, Watch{Key: key})
-	}
-	return op
-}
-
 // An Event is the end of an operation, or of a period of one from elsewhere, as the kernel delivers it.
 type Event struct {
 	ID, Cookie, Value, Deadline, Time     uint64 // times in ns of the clock
@@ -86,31 +77,21 @@ type Event struct {
 	spare                                 [5]uint64
 }
 
-// A Queue delivers events: those of detached operations.
-type Queue struct {
-	file *os.File
-	conn syscall.RawConn
-}
-
-// newQueue takes over a non-blocking descriptor, which the poller of the runtime accepts.
-func newQueue(fd int, name string) *Queue {
-	file := os.NewFile(uintptr(fd), name)
-	conn, _ := file.SyscallConn() // fails without a file only
-	return &Queue{file, conn}
-}
+// A Queue delivers events: those of detached operations. The poller of the runtime accepts its
+// descriptor, which does not block.
+type Queue struct{ file *os.File }
 
 // ioctl does not use Fd(), which would make the descriptor a blocking one.
 func ioctl[Args any](q *Queue, request uint32, args *Args) (result int, err error) {
-	refused := q.conn.Control(func(fd uintptr) {
+	conn, _ := q.file.SyscallConn() // fails without a file only
+	err = os.ErrClosed
+	conn.Control(func(fd uintptr) {
 		ret, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, uintptr(request),
 			uintptr(unsafe.Pointer(args)))
-		if result = int(ret); errno != 0 {
+		if result, err = int(ret), nil; errno != 0 {
 			err = errno
 		}
 	})
-	if refused != nil {
-		err = os.ErrClosed
-	}
 	return result, err
 }
 
@@ -137,9 +118,8 @@ type Purgatory struct {
 	queue  *Queue
 	reader chan struct{} // closed after the last event
 	cells  atomic.Pointer[Cells]
-	mutex  sync.Mutex // protects the others
-	last   uint64     // cookie
-	waits  map[uint64]*Wait
+	last   atomic.Uint64 // cookie
+	waits  sync.Map      // from cookies to *Wait
 }
 
 // Open opens a private purgatory, or that of a name.
@@ -152,7 +132,7 @@ func Open(name string) (*Purgatory, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: node, Err: err}
 	}
-	p := &Purgatory{queue: newQueue(fd, node), reader: make(chan struct{}), waits: make(map[uint64]*Wait)}
+	p := &Purgatory{queue: &Queue{os.NewFile(uintptr(fd), node)}, reader: make(chan struct{})}
 	go p.read()
 	return p, nil
 }
@@ -173,7 +153,7 @@ func (p *Purgatory) Events(number, flags uint32) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newQueue(fd, p.queue.file.Name()), nil
+	return &Queue{os.NewFile(uintptr(fd), p.queue.file.Name())}, nil
 }
 
 // read delivers the events until the purgatory is drained or removed.
@@ -187,8 +167,8 @@ func (p *Purgatory) read() {
 		for i := range events {
 			if event := &events[i]; event.Cell != 0 {
 				p.cells.Load().end(event)
-			} else if wait := p.take(event.Cookie); wait != nil {
-				wait.end(event)
+			} else if wait, known := p.waits.LoadAndDelete(event.Cookie); known {
+				wait.(*Wait).end(event)
 			}
 		}
 	}
@@ -226,28 +206,18 @@ func (p *Purgatory) prepare(ctx context.Context, op Operation) (*Wait, addArgs) 
 	}
 	if op.Detached {
 		args.flags |= addDetached
-		return wait, args
+	} else {
+		wait.cookie = p.last.Add(1)
+		args.cookie = wait.cookie
+		p.waits.Store(wait.cookie, wait)
 	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.last++
-	wait.cookie, args.cookie, p.waits[p.last] = p.last, p.last, wait
 	return wait, args
-}
-
-// take returns the Wait of a cookie, once.
-func (p *Purgatory) take(cookie uint64) *Wait {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	wait := p.waits[cookie]
-	delete(p.waits, cookie)
-	return wait
 }
 
 // settle is called with the result of an add.
 func (w *Wait) settle(id uint64, err error) {
 	if w.ID = id; err != nil {
-		w.p.take(w.cookie)
+		w.p.waits.Delete(w.cookie)
 		w.err = err
 		close(w.done)
 	} else if w.cookie != 0 && w.ctx.Done() != nil {

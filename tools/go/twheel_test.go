@@ -67,6 +67,10 @@ func open(t *testing.T) *Purgatory {
 	return p
 }
 
+func on(timeout time.Duration, key uint64) Operation {
+	return Operation{Keys: []Watch{{Key: Number(key)}}, Timeout: timeout}
+}
+
 func add(t *testing.T, p *Purgatory, ctx context.Context, op Operation) *Wait {
 	wait, err := p.Add(ctx, op)
 	if err != nil {
@@ -98,7 +102,7 @@ func TestASignalCompletesAnOperation(t *testing.T) {
 func TestErrorsOfAnEnd(t *testing.T) {
 	p := open(t)
 	background := context.Background()
-	if event, err := add(t, p, background, On(time.Millisecond)).Result(); err != ErrExpired || event.Time < event.Deadline {
+	if event, err := add(t, p, background, Operation{Timeout: time.Millisecond}).Result(); err != ErrExpired || event.Time < event.Deadline {
 		t.Error(event, err)
 	}
 	wait := add(t, p, background, Operation{})
@@ -126,7 +130,7 @@ func TestErrorsOfAnEnd(t *testing.T) {
 func TestAContextCancelsItsOperation(t *testing.T) {
 	p := open(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	wait := add(t, p, ctx, On(time.Hour, Number(1)))
+	wait := add(t, p, ctx, on(time.Hour, 1))
 	cancel()
 	if _, err := wait.Result(); err != context.Canceled {
 		t.Error(err)
@@ -145,7 +149,7 @@ func TestABatchHasResults(t *testing.T) {
 	batch := p.Batch()
 	waits := make([]*Wait, nr)
 	for i := range waits {
-		waits[i] = batch.Add(context.Background(), On(time.Hour, Number(uint64(i))))
+		waits[i] = batch.Add(context.Background(), on(time.Hour, uint64(i)))
 	}
 	wrong := batch.Add(context.Background(), Operation{Condition: CondQuorum, Quorum: 2})
 	for i := range waits {
@@ -170,7 +174,7 @@ func TestManyGoroutinesWait(t *testing.T) {
 	done := make(chan error)
 	for i := 0; i < 500; i++ {
 		go func(key Key) {
-			wait, err := p.Add(context.Background(), On(time.Minute, key))
+			wait, err := p.Add(context.Background(), Operation{Keys: []Watch{{Key: key}}, Timeout: time.Minute})
 			if err == nil {
 				_, err = p.Signal(key, 0, 0, 0)
 			}
@@ -214,9 +218,10 @@ func TestCloseEndsTheWaits(t *testing.T) {
 	if _, err := wait.Result(); err != os.ErrClosed {
 		t.Error(err)
 	}
-	if len(p.waits) != 0 {
-		t.Error(len(p.waits))
-	}
+	p.waits.Range(func(cookie, wait any) bool {
+		t.Error(cookie, wait)
+		return true
+	})
 }
 
 func twheelctl(t *testing.T, words ...string) {
