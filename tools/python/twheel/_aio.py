@@ -173,6 +173,8 @@ class Owner:
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
+        # The loop, until the end of the purgatory, and not in a child.
+        self.usable: object = self.loop
         self.is_forked = False
         self._thread = threading.current_thread().name
         self._ident = threading.get_ident()
@@ -183,7 +185,7 @@ class Owner:
     def fork(cls) -> None:
         """This process is the child."""
         for owner in cls.all:
-            owner.is_forked = True
+            owner.is_forked, owner.usable = True, False
 
     def is_here(self) -> bool:
         """This thread is that of the loop, which has not ended."""
@@ -329,24 +331,22 @@ class AsyncPurgatory:
         **options: Any,
     ) -> Event:
         """
-        Add an operation and await it, with the results of Operation. One system call adds those of
-        all tasks that wait in an iteration of the loop, at its end, or before another call of the
-        loop's thread.
+        Add an operation and await it, with the results of Operation. Those of all tasks that wait in
+        an iteration of the loop are added together, at its end, or before another call of the loop's
+        thread.
         """
-        owner = self._owner
-        if asyncio._get_running_loop() is not owner.loop or self._ended or owner.is_forked:
+        # A plain future, of the running loop, costs half as much to await as an Operation.
+        future: asyncio.Future[Event] = asyncio.Future()
+        if future.get_loop() is not self._owner.usable:
             self._check()
-        # A plain future costs half as much to await as an Operation.
-        future: asyncio.Future[Event] = asyncio.Future(loop=self._loop)
         wait = Wait()
-        wait.keys = keys if type(keys) is tuple else tuple_of_keys(keys)
         wait.future = future
-        wait.id = 0
+        if type(keys) is not tuple:
+            keys = tuple_of_keys(keys)
         adds = self._adds
         if not adds.adds:
             self._loop.call_soon(self._send)
-        if adds.put(wait, timeout, cookie, options):
-            self._send()
+        adds.put(wait, keys, timeout, cookie, options)
         try:
             return await future
         except (asyncio.CancelledError, GeneratorExit):
@@ -362,14 +362,14 @@ class AsyncPurgatory:
         if not self._adds.adds or not self._owner.is_here():
             return
         waiting = self._waiting
-        for add, command, (id, error) in self._adds.execute(self._fd):
-            wait = add[0]
+        for wait, (id, error) in self._adds.execute(self._fd):
             if not error:
                 # The event may be queued already, but only the loop reads it.
                 wait.id = id
+                wait.command = wait.specs = b""
                 waiting[id] = wait
             elif not wait.future.done():
-                wait.future.set_exception(add_error(error, command))
+                wait.future.set_exception(add_error(error, wait.command))
 
     def _abandon(self, wait: Wait) -> None:
         """The task of a wait() was cancelled, or is destroyed: no task takes the event."""
@@ -382,7 +382,7 @@ class AsyncPurgatory:
             future.cancel()
             if not self._owner.is_here():
                 return
-            if not wait.id:
+            if wait.command:
                 self._adds.drop(wait)
             elif wait.id in self._waiting and not self._purgatory.cancel(wait.id):
                 self._expect(wait.id)
@@ -522,6 +522,7 @@ class AsyncPurgatory:
         if self._ended:
             return
         self._ended = True
+        self._owner.usable = False
         if self._owner.is_forked:
             return
         self._loop.remove_reader(self._fd)

@@ -15,7 +15,7 @@ import os
 import struct
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 from . import _lib
 from ._key import KeyLike, WatchLike, pair_of, s32, spec_of, specs, u64
@@ -232,78 +232,82 @@ def template(
 
 
 class Wait:
-    """An operation that an event loop waits for: its keys, the future of its event, and its id."""
+    """An operation that an event loop waits for: its keys, and the future of its event."""
 
-    __slots__ = ("keys", "future", "id")
+    __slots__ = ("keys", "future", "id", "command", "specs")
 
     keys: tuple[WatchLike, ...]
     future: asyncio.Future[Event]
-    id: int  # 0 until it is added
+    id: int
+    # Until it is added. The specs are those of the keys, and the command has their address.
+    command: bytes
+    specs: bytes
 
 
-# Its specs of the keys, deadline, cookie, and the function, the head and the tail of its template().
-Add: TypeAlias = tuple[Wait, bytes, int, int, Callable[..., bytes], bytes, bytes]
+# Where CPython has the content of a bytes object, which does not move. ctypes takes longer to tell it.
+CONTENT = bytes.__basicsize__ - 1
 
 
 class Adds:
-    """
-    The adds of a system call. They become commands together, when the address of all keys is known:
-    an array for the keys of each would cost more than its share of the call.
+    """Adds that one call executes. A handler of a signal may take them while another one is put."""
 
-    A handler of a signal may take the adds while another one is put.
-    """
-
-    MAX = 256
+    MAX = 256  # of a system call
 
     def __init__(self) -> None:
-        self.adds: list[Add] = []
+        self.adds: list[Wait] = []
         self._results = ctypes.create_string_buffer(self.MAX * RESULT.size)
 
     def put(
-        self, wait: Wait, timeout: float | None, cookie: int, options: dict[str, Any]
-    ) -> bool:
-        """Put an add. Return True if there is no space for another one."""
-        nr = len(wait.keys)
-        specs = spec_of(wait.keys[0]) if nr == 1 else b"".join([spec_of(key) for key in wait.keys])
-        if type(cookie) is not int:
-            cookie = operator.index(cookie)
-        if cookie:
-            u64(cookie, "cookie")
+        self,
+        wait: Wait,
+        keys: tuple[WatchLike, ...],
+        timeout: float | None,
+        cookie: int,
+        options: dict[str, Any],
+    ) -> None:
+        nr = len(keys)
+        specs = spec_of(keys[0]) if nr == 1 else b"".join([spec_of(key) for key in keys])
+        address = id(specs) + CONTENT if nr else 0
+        expiry: Any
         if timeout is None:
             pack, head, expiry, tail = template(nr, False, **options)
         else:
             pack, head, _, tail = template(nr, **options) if options else template(nr)
-            ns = timeout * 10**9
-            expiry = ns if type(ns) is int and 0 <= ns < _lib.NEVER else interval(timeout)
-        adds = self.adds
-        adds.append((wait, specs, expiry, cookie, pack, head, tail))
-        return len(adds) == self.MAX
+            expiry = timeout * 10**9
+            if type(expiry) is not int:
+                expiry = interval(timeout)
+        try:
+            command = pack(head, expiry, cookie, 0, address, tail)
+        except struct.error:
+            if timeout is not None:
+                expiry = interval(timeout)
+            cookie = u64(operator.index(cookie), "cookie")
+            command = pack(head, expiry, cookie, 0, address, tail)
+        wait.keys, wait.command, wait.specs = keys, command, specs
+        self.adds.append(wait)
 
     def take(self) -> list[Wait]:
         """Return the waits, which will not be added."""
         adds, self.adds = self.adds, []
-        return [add[0] for add in adds]
+        return adds
 
     def drop(self, wait: Wait) -> None:
-        self.adds = [add for add in self.adds if add[0] is not wait]
+        self.adds = [add for add in self.adds if add is not wait]
 
-    def execute(self, fd: int) -> Iterable[tuple[Add, bytes, tuple[Any, ...]]]:
+    def execute(self, fd: int) -> Iterable[tuple[Wait, tuple[Any, ...]]]:
         """Execute the adds. Return them with the id, or else a negative error number, of each."""
         adds, self.adds = self.adds, []
-        specs = b"".join([add[1] for add in adds])
-        address = ctypes.cast(ctypes.c_char_p(specs), ctypes.c_void_p).value or 0
-        commands = []
-        for _, own, expiry, cookie, pack, head, tail in adds:
-            commands.append(pack(head, expiry, cookie, 0, address if own else 0, tail))
-            address += len(own)
-        packed = b"".join(commands)
-        done = lib.twheel_execute(fd, packed, len(packed), self._results, len(adds), 0)
-        results: list[tuple[Any, ...]]
-        results = [*RESULT.iter_unpack(self._results.raw[: max(done, 0) * RESULT.size])]
-        # A call that fails, or that a fatal signal ends, has not executed the others.
-        error = ctypes.get_errno() if done < 0 else errno.ECANCELED
-        results += [(0, -error)] * (len(adds) - len(results))
-        return zip(adds, commands, results)
+        results: list[tuple[Any, ...]] = []
+        while len(results) < len(adds):
+            part = adds[len(results) : len(results) + self.MAX]
+            packed = b"".join([add.command for add in part])
+            done = lib.twheel_execute(fd, packed, len(packed), self._results, len(part), 0)
+            results += RESULT.iter_unpack(self._results.raw[: max(done, 0) * RESULT.size])
+            if done < len(part):
+                # A call that fails, or that a fatal signal ends, has not executed the others.
+                error = ctypes.get_errno() if done < 0 else errno.ECANCELED
+                results += [(0, -error)] * (len(adds) - len(results))
+        return zip(adds, results)
 
 
 def add_error(error: int, command: bytes) -> OSError:

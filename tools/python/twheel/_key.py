@@ -130,14 +130,14 @@ def spec_of(key: WatchLike) -> bytes:
     A struct twheel_watch_spec with the key of twheel_key_number(), _text() or _uuid(). A call of the
     library would take longer than the rest of an add.
     """
-    if isinstance(key, int):
-        return NUMBER.pack(key if 0 <= key <= U64_MAX else u64(key, "a key"), 1)
     if isinstance(key, str):
         raw = key.encode()
-        if not 0 < len(raw) <= 16 or 0 in raw:
+        if not raw or len(raw) > 16 or 0 in raw:
             text_of(key)
             fail_key(errno.ENAMETOOLONG if raw else errno.EINVAL, key, raw)
         return TEXT.pack(raw, 1)
+    if isinstance(key, int):
+        return NUMBER.pack(key if 0 <= key <= U64_MAX else u64(key, "a key"), 1)
     if isinstance(key, Key):
         return SPEC.pack(key.high, key.low, 1)
     if isinstance(key, Watch):
