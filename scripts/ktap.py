@@ -141,6 +141,12 @@ def checks_of(job):
     return {f"{job}: {name}" for name in re.findall(r'^check "([^"]+)"', script, re.M)}
 
 
+def example(path):
+    """The program of a source, see tools/tests/examples."""
+    beside = path.suffix == ".cc" and path.with_suffix(".c").exists()
+    return path.stem + "_cc" * beside
+
+
 def programs_expected():
     examples = [page for page in TOP.glob("tools/man/*.[347]")
                 if not page.is_symlink() and "\n.EX\n" in page.read_text()]
@@ -153,7 +159,7 @@ def programs_expected():
     documented = TOP.glob("tools/examples/*.out")
     return (checks_of("programs") |
             {f"programs: {path.stem} prints its documented output" for path in documented} |
-            {f"programs: the example of {path.stem} succeeds" for path in examples})
+            {f"programs: the example of {example(path)} succeeds" for path in examples})
 
 
 def selftests_expected(programs):
