@@ -4,7 +4,7 @@
  * (op_add_predicate() in op_add.c), a walk visits its key (signal_key() in signal.c), to run the
  * predicate or to cancel; the predicate may hold, or complete the operation itself before it
  * returns; the deadline may pass, or there is none; a thread cancels the operation and waits
- * (twheel_op_cancel_sync() and op_wait() in op.c); and the purgatory is drained
+ * (twheel_op_cancel_sync() in op.c); and the purgatory is drained
  * (twheel_purgatory_drain() in purgatory.c, twheel_purgatory_end_all() in iter.c) and then freed.
  *
  * Holds: exactly_once one_at_a_time unlinked_first waits no_use_after_free
@@ -42,8 +42,6 @@
  *		a watch is linked although the operation has ended
  *	WALK_WITHOUT_PURGATORY	no_use_after_free
  *		a walk does not hold the purgatory between two chunks
- *	HELP_WITHOUT_TAKING	exactly_once
- *		a waiter runs the deferred callback, and the reaper runs it again
  *	BEGIN_UNCHECKED		nothing_left
  *		an operation is added although the purgatory is being drained
  */
@@ -55,6 +53,7 @@
 #include "op.pmh"
 
 byte busy;
+bool work_running;
 /* A drain ends all operations; the adder changes the keys. */
 bool ending, changing;
 /* The purgatory is not destroyed during an add. */
@@ -179,20 +178,16 @@ proctype walker()
 not_watched:
 }
 
-/* op_run_deferred() */
-inline help()
+/* twheel_op_deferred_fn() */
+proctype deferred_work()
 {
-	atomic {
-		ACCESS;
-		mine = deferred;
-#ifndef HELP_WITHOUT_TAKING
-		deferred = false
-#endif
-	}
-	if
-	:: mine -> call_back_now()
-	:: else
-	fi
+	LOCALS;
+
+end:	do
+	:: atomic { deferred -> deferred = false; work_running = true }
+		call_back_now();
+		work_running = false
+	od
 }
 
 proctype canceller()
@@ -200,7 +195,6 @@ proctype canceller()
 	LOCALS;
 
 	end_op();
-	/* op_wait() */
 	do
 	:: state == NEW -> break
 #ifdef WINNER_DOES_NOT_WAIT
@@ -209,7 +203,6 @@ proctype canceller()
 	:: state == DONE ->
 		MUST(waits, !in_predicate && !in_callback && calls == 1);
 		break
-	:: deferred -> help()
 	od;
 	atomic { put(); busy-- }
 }
@@ -262,14 +255,15 @@ init {
 		run adder();
 		run walker();
 		run canceller();
-		run reaper()
+		run reaper();
+		run deferred_work()
 	}
 	drain();
 	MUST(waits, !in_predicate && !in_callback && calls == claims);
 	/* It is destroyed. */
 	atomic { !adding -> drained = true }
 	atomic {
-		busy == 0 && !timer_running ->
+		busy == 0 && !timer_running && !work_running ->
 		MUST(nothing_left, freed && watches == 0);
 		MUST(exactly_once, calls == (state == DONE))
 	}

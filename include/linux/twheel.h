@@ -14,6 +14,7 @@
 #include <linux/compiler.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/rbtree.h>
@@ -483,7 +484,7 @@ struct twheel_op;
  *	twheel_op_complete(), twheel_op_cancel() and so on, before that call returns.
  *	There are two exceptions. If another task, or the same task further up the stack,
  *	is running @try_complete, it runs @ended next. If less than half of the stack is
- *	left, as when callbacks end further operations, the reaper runs it.
+ *	left, as when callbacks end further operations, a work item runs it.
  * @release: called for the last reference; frees the operation
  * @looked_up: threads without a reference may take one, by refcount_inc_not_zero() in memory that
  *	stays valid. Without it, an operation must not be shared before its add by threads that
@@ -553,7 +554,7 @@ struct twheel_op {
 		struct twheel_timer	timer;		/* first, see struct twheel_wall_op */
 		struct {
 			struct hlist_node	unhashed;	/* of @timer */
-			struct list_head	deferred;	/* callback after the end */
+			struct llist_node	deferred;	/* callback after the end */
 		};
 	};
 	struct twheel_purgatory		*purgatory;

@@ -98,12 +98,13 @@
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kernel.h>
-#include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 #include <trace/events/twheel.h>
 
 #include "end.h"
@@ -111,9 +112,6 @@
 /* Unless debugging makes locks larger. */
 static_assert(sizeof(struct twheel_op) <= 96);
 static_assert(sizeof(struct twheel_watch) <= 56);
-
-/* Deferred callbacks that the reaper runs at a time */
-#define DEFERRED_CHUNK	32
 
 /**
  * twheel_op_init - initialise an operation
@@ -227,24 +225,12 @@ void twheel_op_complete_claimed(struct twheel_op *op, u64 value)
  *
  * A callback may end another operation, the callback of that one runs on top of it and may
  * end a third one, and so on. Consumers decide the depth, so the stack has to be protected.
- * With less than half of it left (stack.h), the callback is deferred: a timer of the purgatory
- * brings the operation to a reaper, a thread with an empty stack.
+ * With less than half of it left (stack.h), the callback is deferred to a work item of the
+ * purgatory. The unit of the operation keeps the purgatory, and so the work item.
  */
 
 DEFINE_PER_CPU(unsigned int, twheel_nested);
 EXPORT_PER_CPU_SYMBOL_GPL(twheel_nested);
-
-/* Wake the callers of twheel_op_cancel_sync() after a change of the state. */
-static void op_wake(struct twheel_op *op)
-{
-	/*
-	 * Pairs with the barrier in wait_var_event(): the waiter sees the state, or this sees
-	 * @awaited and the waiter.
-	 */
-	smp_mb();
-	if (unlikely(READ_ONCE(op->awaited)))
-		wake_up_var(&op->state);
-}
 
 /* Its callback has returned, and others have references. Drop that of the module. */
 noinline void twheel_op_done(struct twheel_op *op)
@@ -252,7 +238,13 @@ noinline void twheel_op_done(struct twheel_op *op)
 	WRITE_ONCE(op->owner, 0);
 	/* Pairs with the acquire in op_is_done(), which sees all accesses of the callback. */
 	smp_store_release(&op->state, OP_DONE);
-	op_wake(op);
+	/*
+	 * Pairs with the barrier in wait_var_event(): the waiter sees the state, or this sees
+	 * @awaited and the waiter.
+	 */
+	smp_mb();
+	if (unlikely(READ_ONCE(op->awaited)))
+		wake_up_var(&op->state);
 	if (twheel_op_put_last(op))
 		op->ops->release(op);
 }
@@ -277,16 +269,22 @@ static noinline void op_defer(struct twheel_op *op)
 
 	/* So that the -EDEADLK check cannot match. */
 	WRITE_ONCE(op->owner, 0);
-	twheel_irqs_disable();
-	spin_lock(&purgatory->lock);
-	list_add_tail(&op->deferred, &purgatory->deferred);
-	WRITE_ONCE(op->state, op->state | OP_DEFERRED);
-	/* With the lock held: the thread that takes the callback may free the operation. */
-	op_wake(op);
-	spin_unlock(&purgatory->lock);
-	/* It fails if that thread has run the last callback, and the purgatory is destroyed. */
-	twheel_timer_rearm(&purgatory->deferred_timer, 0, TWHEEL_REARM_ALWAYS);
-	twheel_irqs_enable();
+	/* Only the work item that is queued here removes the first one. */
+	if (llist_add(&op->deferred, &purgatory->deferred))
+		queue_work(system_highpri_wq, &purgatory->deferred_work);
+}
+
+void twheel_op_deferred_fn(struct work_struct *work)
+{
+	struct twheel_purgatory *purgatory = container_of(work, struct twheel_purgatory,
+							  deferred_work);
+	struct llist_node *first = llist_reverse_order(llist_del_all(&purgatory->deferred));
+	struct llist_node *node, *next;
+
+	llist_for_each_safe(node, next, first) {
+		op_callback_now(llist_entry(node, struct twheel_op, deferred));
+		cond_resched();
+	}
 }
 
 /* Not on the stack of a task, or it is deep. */
@@ -301,61 +299,10 @@ noinline void twheel_op_callback_nested(struct twheel_op *op)
 	}
 }
 
-/* Run the callback of an unlinked operation, or defer it to a reaper. @op may be freed. */
+/* Run the callback of an unlinked operation, or defer it. @op may be freed. */
 void twheel_op_callback(struct twheel_op *op)
 {
 	op_callback(op);
-}
-
-static void deferred_take(struct twheel_op *op)
-{
-	lockdep_assert_held(&op->purgatory->lock);
-	list_del(&op->deferred);
-	WRITE_ONCE(op->state, op->state & ~OP_DEFERRED);
-}
-
-/* The function of the timer of deferred callbacks. */
-void twheel_op_deferred_fn(struct twheel_timer *timer)
-{
-	struct twheel_purgatory *purgatory = container_of(timer, struct twheel_purgatory,
-							  deferred_timer);
-	struct twheel_op *op;
-	unsigned int budget;
-
-	/* The end of the purgatory waits for this function. */
-	for (budget = DEFERRED_CHUNK; budget; budget--) {
-		spin_lock_irq(&purgatory->lock);
-		op = list_first_entry_or_null(&purgatory->deferred, struct twheel_op, deferred);
-		if (op)
-			deferred_take(op);
-		spin_unlock_irq(&purgatory->lock);
-		if (!op)
-			return;
-		op_callback_now(op);
-	}
-	twheel_timer_rearm(timer, 0, TWHEEL_REARM_ALWAYS);
-}
-
-/* Run a deferred callback unless another thread does. */
-static void op_run_deferred(struct twheel_op *op)
-{
-	struct twheel_purgatory *purgatory;
-	bool found = false;
-
-	/* The purgatory of an operation that is done may have been destroyed, and be freed. */
-	twheel_irqs_disable();
-	if (READ_ONCE(op->state) & OP_DEFERRED) {
-		purgatory = op->purgatory;
-		spin_lock(&purgatory->lock);
-		/* The timer may have been faster. */
-		found = op->state & OP_DEFERRED;
-		if (found)
-			deferred_take(op);
-		spin_unlock(&purgatory->lock);
-	}
-	twheel_irqs_enable();
-	if (found)
-		op_callback_now(op);
 }
 
 /*
@@ -461,25 +408,6 @@ static bool op_is_done(const struct twheel_op *op)
 	return (smp_load_acquire(&op->state) & OP_STATE) == OP_DONE;
 }
 
-/*
- * Wait for the callback of an ended operation. A deferred one is run here, since the reaper
- * may be waiting for the caller, or be the caller.
- */
-static void op_wait(struct twheel_op *op)
-{
-	twheel_callback_wait((unsigned long)op->ops->ended);
-	if (op->ops->try_complete)
-		twheel_callback_wait((unsigned long)op->ops->try_complete);
-	/* Before the barrier in wait_var_event(); see op_wake(). */
-	WRITE_ONCE(op->awaited, true);
-	for (;;) {
-		wait_var_event(&op->state, op_is_done(op) || READ_ONCE(op->state) & OP_DEFERRED);
-		if (op_is_done(op))
-			return;
-		op_run_deferred(op);
-	}
-}
-
 /**
  * twheel_op_cancel_sync - cancel an operation and wait for its callback
  * @op: the operation; the caller has a reference
@@ -500,8 +428,14 @@ int twheel_op_cancel_sync(struct twheel_op *op)
 		return -EDEADLK;
 	might_sleep();
 	err = twheel_op_cancel(op);
-	if (err != -ENOENT)
-		op_wait(op);
+	if (err == -ENOENT)
+		return err;
+	twheel_callback_wait((unsigned long)op->ops->ended);
+	if (op->ops->try_complete)
+		twheel_callback_wait((unsigned long)op->ops->try_complete);
+	/* Before the barrier in wait_var_event(); see twheel_op_done(). */
+	WRITE_ONCE(op->awaited, true);
+	wait_var_event(&op->state, op_is_done(op));
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);

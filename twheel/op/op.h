@@ -33,8 +33,7 @@ enum twheel_op_state {
 #define OP_OWNED	BIT(2)	/* a thread runs the predicate, or the callback after it */
 #define OP_RECHECK	BIT(3)	/* the predicate has to run once more */
 #define OP_LEFT		BIT(4)	/* ended and unlinked; the owner runs the callback */
-#define OP_DEFERRED	BIT(5)	/* the callback is on the list of deferred ones */
-#define OP_STARTING	BIT(6)	/* its add runs the predicate and watches the keys */
+#define OP_STARTING	BIT(5)	/* its add runs the predicate and watches the keys */
 
 /* Stable while the operation is locked, a snapshot otherwise. */
 static inline enum twheel_op_state twheel_op_state(const struct twheel_op *op)

@@ -105,7 +105,7 @@ static struct twheel_purgatory *purgatory_alloc(bool account)
 		INIT_LIST_HEAD(&pool->iters);
 	}
 	spin_lock_init(&purgatory->lock);
-	INIT_LIST_HEAD(&purgatory->deferred);
+	INIT_WORK(&purgatory->deferred_work, twheel_op_deferred_fn);
 	init_waitqueue_head(&purgatory->drain);
 	lockdep_init_map(&purgatory->map, "twheel_purgatory", &map_key, 0);
 	return purgatory;
@@ -144,7 +144,6 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 	purgatory->wheel = wheel;
 	purgatory->max_pending = config->max_pending;
 	purgatory->quota = config->max_pending;
-	twheel_timer_init(&purgatory->deferred_timer, wheel, twheel_op_deferred_fn);
 	purgatory->max_watches = config->max_watches;
 	strscpy(purgatory->name, config->name ?: "-", sizeof(purgatory->name));
 	mutex_lock(&twheel_purgatories_lock);
@@ -400,7 +399,7 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 	list_del(&purgatory->listed);
 	mutex_unlock(&twheel_purgatories_lock);
 	twheel_purgatory_drain(purgatory);
-	twheel_timer_shutdown_sync(&purgatory->deferred_timer);
+	cancel_work_sync(&purgatory->deferred_work);
 	twheel_keys_destroy(&purgatory->keys);
 	free_percpu(purgatory->pools);
 	kfree_rcu(purgatory, rcu);

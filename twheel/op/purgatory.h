@@ -7,6 +7,7 @@
 #include <linux/cache.h>
 #include <linux/errno.h>
 #include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
@@ -14,6 +15,7 @@
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "key.h"
 
@@ -62,12 +64,12 @@ struct twheel_ending;
  * @listed: entry in twheel_purgatories; protected by twheel_purgatories_lock
  * @serial: serial number, in order of creation; immutable
  * @map: for lockdep; held during callbacks and acquired by drain
- * @lock: protects the members up to @deferred, @changing and @ending; innermost
+ * @lock: protects the members up to @shut, @changing and @ending; innermost
  * @quota: units that neither pools nor operations have; negative after overdrafts
  * @holds: units taken by other users than operations
  * @shut: all pools are shut
  * @deferred: the operations with deferred callbacks
- * @deferred_timer: runs these callbacks on the reaper
+ * @deferred_work: runs these callbacks
  * @changing: calls that change the keys of an operation
  * @ending: the call that ends all operations, or NULL
  * @drain: woken when all units are back, and for @changing and @ending
@@ -91,8 +93,8 @@ struct twheel_purgatory {
 	int			quota;
 	int			holds;
 	bool			shut;
-	struct list_head	deferred;
-	struct twheel_timer	deferred_timer;
+	struct llist_head	deferred;
+	struct work_struct	deferred_work;
 	unsigned int		changing;
 	struct twheel_ending	*ending;
 	wait_queue_head_t	drain;
@@ -174,7 +176,7 @@ static inline void twheel_iters_skip(struct twheel_pool *pool, struct twheel_op 
 }
 
 /* op.c */
-void twheel_op_deferred_fn(struct twheel_timer *timer);
+void twheel_op_deferred_fn(struct work_struct *work);
 
 /* op_add.c */
 int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
