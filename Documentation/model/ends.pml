@@ -82,7 +82,7 @@ proctype adder()
 		fi
 	}
 	serve();
-	/* twheel_op_change_keys() */
+	/* twheel_op_change_begin() */
 	atomic {
 		mine = true;
 		if

@@ -753,9 +753,8 @@ struct twheel_op_iter {
 	/* private: */
 	struct twheel_purgatory		*purgatory;
 	struct twheel_op		*op;
-	/* The list of a pool, while it is visited */
-	struct list_head		entry;
-	struct twheel_op		*next;
+	/* The lists of the pools: before the next operation to visit */
+	struct twheel_op		cursor;
 	unsigned int			pool;
 	/* The table of keys */
 	u32				hash;

@@ -14,7 +14,6 @@
 #include "op.h"
 #include "stack.h"
 
-void twheel_op_unlist(struct twheel_op *op);
 void twheel_op_done(struct twheel_op *op);
 void twheel_op_callback_nested(struct twheel_op *op);
 

@@ -4,9 +4,9 @@
  * all of them.
  *
  * An iterator first visits the lists of operations without watches, of one pool after the other.
- * Between two calls it stands at the next operation and is on pool->iters. The claimant that
- * removes that operation advances the iterator, with the lock of the pool held. Operations are
- * added at the head of a list, so the walk does not meet those that are added meanwhile.
+ * Between two calls it keeps its position by a cursor in front of the next operation: one that is
+ * never added. Operations are added at the head of a list, so the walk does not meet those that are
+ * added meanwhile.
  *
  * Then it visits the keys, in the order of the walk of key.c; keys with the same hash are ordered
  * by themselves. The position is the last key. As a signal does, it keeps its position among
@@ -15,6 +15,7 @@
  *
  * Each call returns one operation, and holds a lock for a chunk of watches or a bucket at most.
  */
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/minmax.h>
@@ -30,55 +31,36 @@
 
 /* Operations without watches */
 
-static struct twheel_op *op_after(struct twheel_op *op)
-{
-	return hlist_entry_safe(op->listed.next, struct twheel_op, listed);
-}
-
-void __twheel_iters_skip(struct twheel_pool *pool, struct twheel_op *op)
-{
-	struct twheel_op_iter *iter;
-
-	lockdep_assert_held(&pool->lock);
-	list_for_each_entry(iter, &pool->iters, entry)
-		if (iter->next == op)
-			iter->next = op_after(op);
-}
-
 static struct twheel_pool *iter_pool(const struct twheel_op_iter *iter)
 {
 	return per_cpu_ptr(iter->purgatory->pools, iter->pool);
 }
 
-/* The operation of an add that has yet to watch its keys is found under these. */
-static bool iter_skips(const struct twheel_op_iter *iter, const struct twheel_op *op)
-{
-	return READ_ONCE(op->state) & OP_STARTING && !iter->all;
-}
-
 /* Return: the next operation of a list, with a reference, or NULL after a chunk or the list. */
 static struct twheel_op *iter_next_listed(struct twheel_op_iter *iter)
 {
+	struct hlist_node *cursor = &iter->cursor.listed, *node;
 	struct twheel_pool *pool = iter_pool(iter);
 	unsigned int budget = ITER_CHUNK;
 	struct twheel_op *op = NULL;
 
 	twheel_irqs_disable();
 	spin_lock(&pool->lock);
-	if (list_empty(&iter->entry)) {
-		list_add(&iter->entry, &pool->iters);
-		iter->next = hlist_entry_safe(pool->ops.first, struct twheel_op, listed);
-	}
-	for (; iter->next && !op && budget; budget--) {
-		if (!iter_skips(iter, iter->next))
-			op = iter->next;
-		iter->next = op_after(iter->next);
+	node = hlist_unhashed(cursor) ? pool->ops.first : cursor->next;
+	hlist_del_init(cursor);
+	for (; node && !op && budget; node = node->next, budget--) {
+		op = hlist_entry(node, struct twheel_op, listed);
+		/* Another cursor? */
+		if (twheel_op_state(op) == OP_NEW)
+			op = NULL;
 	}
 	if (op)
 		/* It is on the list, so the module has a reference. */
 		twheel_op_get(op);
-	else if (!iter->next)
-		list_del_init(&iter->entry);
+	if (node)
+		hlist_add_before(cursor, node);
+	else
+		iter->pool = cpumask_next(iter->pool, cpu_possible_mask);
 	spin_unlock(&pool->lock);
 	twheel_irqs_enable();
 	return op;
@@ -166,18 +148,19 @@ static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
  * @purgatory: the purgatory; it must stay until twheel_op_iter_end()
  *
  * An operation that was added before, is pending during the whole walk, and whose set of keys does
- * not change, is visited once. Others may be visited, one whose keys change more than once. The
- * order is unspecified. Only a few iterators should be active at a time. One that stands among the
- * watches of a key keeps this key. Until the end of the walk the table of keys does not shrink.
+ * not change, is visited once. Others may be visited, one whose keys change or whose predicate the
+ * add is running more than once. The order is unspecified. An iterator that stands among the watches
+ * of a key keeps this key. Until the end of the walk the table of keys does not shrink.
  *
  * Context: any.
  */
 void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *purgatory)
 {
-	INIT_LIST_HEAD(&iter->entry);
+	iter->cursor.state = OP_NEW;
+	INIT_HLIST_NODE(&iter->cursor.listed);
 	iter->purgatory = purgatory;
 	iter->op = NULL;
-	iter->pool = 0;
+	iter->pool = cpumask_first(cpu_possible_mask);
 	iter->hash = 0;
 	iter->has_key = false;
 	iter->marks.linked = false;
@@ -216,10 +199,7 @@ struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 	struct twheel_op *op = NULL;
 
 	while (!op && iter->pool < nr_cpu_ids) {
-		if (cpu_possible(iter->pool))
-			op = iter_next_listed(iter);
-		/* It leaves a list at its end. */
-		iter->pool += list_empty(&iter->entry);
+		op = iter_next_listed(iter);
 		iter_relax(iter);
 	}
 	while (!op && !iter->at_end) {
@@ -244,11 +224,11 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 	struct twheel_pool *pool;
 	struct twheel_key_at at;
 
-	if (!list_empty(&iter->entry)) {
+	if (iter->pool < nr_cpu_ids) {
 		pool = iter_pool(iter);
 		twheel_irqs_disable();
 		spin_lock(&pool->lock);
-		list_del_init(&iter->entry);
+		hlist_del_init(&iter->cursor.listed);
 		spin_unlock(&pool->lock);
 		twheel_irqs_enable();
 	}
@@ -337,15 +317,26 @@ struct twheel_ending {
 };
 
 /*
- * Begin to change the keys of an operation, until twheel_op_keys_changed(). The purgatory stays.
- * Return: 0; -EALREADY if the operation has ended; or -EAGAIN if its cell is idle, and a call
- * completes all.
+ * Begin to change the keys of an operation: hold the purgatory until twheel_op_change_end(), and
+ * keep calls that end all operations from walking. Return: 0; -ENOENT or -EALREADY; -EINVAL if it
+ * has no condition; or -EAGAIN if its cell is idle, and a call completes all.
  */
-int twheel_op_change_keys(struct twheel_op *op)
+int twheel_op_change_begin(struct twheel_op *op)
 {
-	struct twheel_purgatory *purgatory = op->purgatory;
+	struct twheel_shard *shard = twheel_op_lock_pending(op);
+	struct twheel_purgatory *purgatory;
 	struct twheel_ending *ending;
 	int err;
+
+	if (IS_ERR(shard))
+		return PTR_ERR(shard);
+	if (op->condition == TWHEEL_COND_NONE) {
+		twheel_op_unlock_irqs(shard);
+		return -EINVAL;
+	}
+	purgatory = op->purgatory;
+	twheel_purgatory_hold(purgatory);
+	twheel_op_unlock_irqs(shard);
 
 	spin_lock_irq(&purgatory->lock);
 	ending = purgatory->ending;
@@ -362,16 +353,18 @@ int twheel_op_change_keys(struct twheel_op *op)
 	if (!--ending->busy && purgatory->ending != ending)
 		wake_up_all(&purgatory->drain);
 	spin_unlock_irq(&purgatory->lock);
+	twheel_purgatory_release(purgatory);
 	return err ?: -EALREADY;
 }
 
-/* After a change of keys. */
-void twheel_op_keys_changed(struct twheel_purgatory *purgatory)
+/* The purgatory may be freed, unless an operation of the caller has a unit of its quota. */
+void twheel_op_change_end(struct twheel_purgatory *purgatory)
 {
 	spin_lock_irq(&purgatory->lock);
 	if (!--purgatory->changing && purgatory->ending)
 		wake_up_all(&purgatory->drain);
 	spin_unlock_irq(&purgatory->lock);
+	twheel_purgatory_release(purgatory);
 }
 
 /* Become the call that ends all, after the previous one. */

@@ -38,11 +38,11 @@
  *
  *	adding CPU                        CPU that drains
  *	----------                        ---------------
- *	lock bucket (or pool)             close the quota of all pools
+ *	lock bucket (or shard and pool)   close the quota of all pools
  *	take a unit of quota, or fail     for each bucket and pool:
  *	link                                lock; end the operations; unlock
  *	lock shard, arm, unlock           wait until all units are back
- *	unlock bucket
+ *	unlock bucket (or pool and shard)
  *
  * The CPU that locks the bucket last sees the stores of the other: the add finds the quota closed,
  * or the drain finds the operation.
@@ -78,11 +78,11 @@
  *
  *	keys->lock		(key.c)
  *	  bucket->lock		linked watches, to signal and to link
- *	  pool->lock		operations without watches
  *	    shard->lock		of the timer: whether it is pending; while it is, also state,
  *				watches, nr_watches, missing, need, deadline. The claimant
  *				inherits them.
- *	      purgatory->lock	(purgatory.h)
+ *	      pool->lock	operations without watches
+ *	        purgatory->lock	(purgatory.h)
  *
  * An owner of the predicate (predicate.c) and the claimant change the state with the shard locked,
  * too. Interrupts are disabled with the first of these locks, since shard->lock is taken in
@@ -199,8 +199,19 @@ noinline void twheel_op_unlist(struct twheel_op *op)
 	struct twheel_pool *pool = per_cpu_ptr(op->purgatory->pools, op->pool);
 
 	spin_lock(&pool->lock);
-	twheel_iters_skip(pool, op);
-	hlist_del_init(&op->listed);
+	hlist_del(&op->listed);
+	spin_unlock(&pool->lock);
+}
+
+/* Add a locked operation without watches to the list of the pool of this CPU. */
+void twheel_op_list(struct twheel_op *op)
+{
+	struct twheel_pool *pool;
+
+	op->pool = raw_smp_processor_id();
+	pool = per_cpu_ptr(op->purgatory->pools, op->pool);
+	spin_lock(&pool->lock);
+	hlist_add_head(&op->listed, &pool->ops);
 	spin_unlock(&pool->lock);
 }
 

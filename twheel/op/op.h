@@ -33,7 +33,6 @@ enum twheel_op_state {
 #define OP_OWNED	BIT(2)	/* a thread runs the predicate, or the callback after it */
 #define OP_RECHECK	BIT(3)	/* the predicate has to run once more */
 #define OP_LEFT		BIT(4)	/* ended and unlinked; the owner runs the callback */
-#define OP_STARTING	BIT(5)	/* its add runs the predicate and watches the keys */
 
 /* Stable while the operation is locked, a snapshot otherwise. */
 static inline enum twheel_op_state twheel_op_state(const struct twheel_op *op)
@@ -123,6 +122,8 @@ static inline void twheel_op_unlock_irqs(struct twheel_shard *shard)
 /* op.c */
 void twheel_op_leak(struct twheel_op *op);
 void twheel_op_unlink(struct twheel_op *op);
+void twheel_op_list(struct twheel_op *op);
+void twheel_op_unlist(struct twheel_op *op);
 void twheel_op_complete_claimed(struct twheel_op *op, u64 value);
 bool twheel_op_evaluate(struct twheel_op *op, u64 *value);
 void twheel_op_callback(struct twheel_op *op);
@@ -154,8 +155,8 @@ void twheel_watches_init_rest(struct twheel_op *op, const struct twheel_keys *ke
 int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged);
 
 /* iter.c */
-int twheel_op_change_keys(struct twheel_op *op);
-void twheel_op_keys_changed(struct twheel_purgatory *purgatory);
+int twheel_op_change_begin(struct twheel_op *op);
+void twheel_op_change_end(struct twheel_purgatory *purgatory);
 
 /* op_deadline.c */
 void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns);

@@ -132,8 +132,8 @@ static u64 initial_missing(const struct twheel_op_args *args)
 }
 
 /*
- * Make the operation pending, with its bucket or pool locked and a unit of quota. @refs are the
- * references of the module and of the caller.
+ * Make the operation pending, with its shard and its bucket or pool locked and a unit of quota.
+ * @refs are the references of the module and of the caller.
  */
 static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *shard, u8 state,
 				     unsigned int refs, struct twheel_expiry at)
@@ -147,13 +147,11 @@ static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *
 		refcount_add(refs, &op->ref);
 	this_cpu_inc(pools->added);
 	this_cpu_add(pools->watches, (u32)op->nr_watches);
-	spin_lock(&shard->lock);
 	/* Under the lock, so that look-ups rely on it while they hold the lock: see dev/file.c. */
 	WRITE_ONCE(op->timer.shard_flags, (unsigned long)shard | op->timer.shard_flags);
 	WRITE_ONCE(op->state, state | OP_PENDING);
 	trace_twheel_op_add(op, shard->clock);
 	twheel_timer_start(shard, &op->timer, at.expires, at.tick);
-	spin_unlock(&shard->lock);
 }
 
 /* Add an operation without watches. */
@@ -167,6 +165,7 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 	twheel_irqs_disable();
 	op->pool = raw_smp_processor_id();
 	pool = per_cpu_ptr(purgatory->pools, op->pool);
+	spin_lock(&shard->lock);
 	spin_lock(&pool->lock);
 	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
@@ -174,6 +173,7 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 		op_begin(op, shard, state, refs, at);
 	}
 	spin_unlock(&pool->lock);
+	spin_unlock(&shard->lock);
 	twheel_irqs_enable();
 	return err;
 }
@@ -209,7 +209,9 @@ static __always_inline int op_begin_first(struct twheel_op *op, struct twheel_sh
 
 	if (likely(!err)) {
 		twheel_key_link(&at, watch);
+		spin_lock(&shard->lock);
 		op_begin(op, shard, 0, 1, expiry);
+		spin_unlock(&shard->lock);
 	}
 	twheel_key_unlock_irqs_off(&at);
 	return err;
@@ -241,7 +243,7 @@ static noinline int op_add_predicate(struct twheel_op *op, struct twheel_shard *
 	op->nr_watches = 0;
 	/* The caller owns it, and runs the predicate. */
 	WRITE_ONCE(op->owner, current->pid);
-	ret = op_begin_listed(op, shard, OP_OWNED | OP_RECHECK | OP_STARTING, 2,
+	ret = op_begin_listed(op, shard, OP_OWNED | OP_RECHECK, 2,
 			      (struct twheel_expiry){ TWHEEL_NEVER, TWHEEL_TICK_NEVER });
 	if (ret) {
 		WRITE_ONCE(op->owner, 0);
@@ -249,13 +251,15 @@ static noinline int op_add_predicate(struct twheel_op *op, struct twheel_shard *
 	}
 	ret = twheel_op_serve(op);
 	if (!ret) {
-		if (args->nr_keys)
-			new = twheel_op_attach(op, args->watches, args->nr_keys, true);
+		if (args->nr_keys && !twheel_op_change_begin(op)) {
+			new = max(0, twheel_op_attach(op, args->watches, args->nr_keys, true));
+			twheel_op_change_end(purgatory);
+		}
 		twheel_op_arm(op, twheel_deadline_of(args->deadline), args->slack_ns);
 		ret = twheel_op_try_complete(op) == 1;
 	}
 	/* It may have ended, or twheel_op_watch() was faster. */
-	twheel_purgatory_uncharge_watches(purgatory, args->nr_keys - max(new, 0));
+	twheel_purgatory_uncharge_watches(purgatory, args->nr_keys - new);
 	twheel_op_put(op);
 	return ret;
 }

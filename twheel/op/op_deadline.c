@@ -50,15 +50,8 @@ static int op_rearm(struct twheel_op *op, u64 deadline, u64 slack_ns, enum twhee
  */
 void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns)
 {
-	struct twheel_shard *shard;
-
 	if (op_rearm(op, deadline, slack_ns, TWHEEL_REARM_IF_UNARMED) == -ECANCELED)
 		op_cancel_on_set(op);
-	shard = twheel_op_lock_pending(op);
-	if (IS_ERR(shard))
-		return;
-	WRITE_ONCE(op->state, op->state & ~OP_STARTING);
-	twheel_op_unlock_irqs(shard);
 }
 
 int twheel_op_rearm_locked(struct twheel_op *op, u64 deadline, u64 slack_ns,

@@ -18,7 +18,7 @@
  * The CPU that locks the bucket last sees the stores of the other.
  *
  * An operation with a predicate may have no watch. It is on the list of a pool until its first one
- * is attached, and again when its last one has been detached.
+ * is attached, and again when its last one is detached.
  */
 #include <linux/bitops.h>
 #include <linux/bits.h>
@@ -137,76 +137,22 @@ static void op_append(struct twheel_op *op, struct twheel_watch *watches, u32 nr
 		op->missing += nr;
 }
 
-/* Sparse does not count a lock that is only held in some cases. */
-static void pool_lock(struct twheel_pool *pool)
-{
-	spin_lock(&pool->lock);
-	__release(&pool->lock);
-}
-
-static void pool_unlock(struct twheel_pool *pool)
-{
-	__acquire(&pool->lock);
-	spin_unlock(&pool->lock);
-}
-
 /*
- * Lock a pending operation, and if it has no watches, its pool. Interrupts are disabled. Return:
- * the shard, or an ERR_PTR(); in @pool the locked pool or NULL.
+ * Attach watches with their keys and hashes set, and link them, between twheel_op_change_begin()
+ * and twheel_op_change_end(). @charged: they have been charged. Return: the number of keys that
+ * were not watched, or an error.
  */
-static struct twheel_shard *op_lock_listed(struct twheel_op *op, struct twheel_pool **pool)
-{
-	struct twheel_shard *shard = twheel_op_lock_pending(op);
-	u16 number;
-
-	*pool = NULL;
-	while (!IS_ERR(shard) && !op->nr_watches) {
-		number = op->pool;
-		if (*pool == per_cpu_ptr(op->purgatory->pools, number))
-			return shard;
-		/* Outside of the shard: try again with it. The purgatory is held. */
-		twheel_op_unlock(shard);
-		if (*pool)
-			pool_unlock(*pool);
-		*pool = per_cpu_ptr(op->purgatory->pools, number);
-		pool_lock(*pool);
-		shard = twheel_op_lock(op);
-		if (!shard || twheel_op_check_pending(op))
-			goto ended;
-	}
-	if (*pool)
-		pool_unlock(*pool);
-	*pool = NULL;
-	return shard;
-ended:
-	if (shard)
-		twheel_op_unlock(shard);
-	pool_unlock(*pool);
-	twheel_irqs_enable();
-	return ERR_PTR(-EALREADY);
-}
-
-static void op_unlock_listed(struct twheel_shard *shard, struct twheel_pool *pool)
-{
-	twheel_op_unlock(shard);
-	if (pool)
-		pool_unlock(pool);
-	twheel_irqs_enable();
-}
-
-/* twheel_op_attach() after twheel_op_change_keys(). */
-static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
+int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
 	struct watch_index index = {};
 	struct twheel_shard *shard;
-	struct twheel_pool *pool;
 	struct twheel_key_at at;
 	u32 i, new = 0;
 	u64 watched;
 
 	index_fill(&index, watches, nr);
-	shard = op_lock_listed(op, &pool);
+	shard = twheel_op_lock_pending(op);
 	if (IS_ERR(shard))
 		return PTR_ERR(shard);
 	watched = index_find_watched(&index, op, watches);
@@ -214,21 +160,20 @@ static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 		if (!(watched & BIT_ULL(i)))
 			watches[new++] = watches[i];
 	if (op->nr_watches + new > TWHEEL_MAX_KEYS) {
-		op_unlock_listed(shard, pool);
+		twheel_op_unlock_irqs(shard);
 		return -EINVAL;
 	}
 	if (!charged && !twheel_purgatory_charge_watches(purgatory, new)) {
-		op_unlock_listed(shard, pool);
+		twheel_op_unlock_irqs(shard);
 		atomic64_inc(&purgatory->rejected);
 		return -ENOSPC;
 	}
-	if (pool && new) {
-		twheel_iters_skip(pool, op);
-		hlist_del_init(&op->listed);
-	}
-	if (new)
+	if (new) {
+		if (!op->nr_watches)
+			twheel_op_unlist(op);
 		op_append(op, watches, new);
-	op_unlock_listed(shard, pool);
+	}
+	twheel_op_unlock_irqs(shard);
 
 	for (i = 0; i < new; i++) {
 		at = twheel_key_lock(&purgatory->keys, watches[i].hash);
@@ -237,63 +182,6 @@ static int op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 		twheel_key_unlock(&at);
 	}
 	return new;
-}
-
-/*
- * Attach watches with their keys and hashes set, and link them. @charged: they have been charged.
- * The caller has a reference, and prevents the end of the purgatory. Return: the number of keys
- * that were not watched, or an error.
- */
-int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
-{
-	int ret = twheel_op_change_keys(op);
-
-	if (ret)
-		return ret;
-	ret = op_attach(op, watches, nr, charged);
-	twheel_op_keys_changed(op->purgatory);
-	return ret;
-}
-
-static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
-		    struct twheel_watch *watches, u32 nr_keys, bool may_sleep)
-{
-	struct twheel_keys *keys = &op->purgatory->keys;
-	int ret;
-
-	if (twheel_specs_check(specs, nr_keys, op->condition, twheel_op_has_cell(op)))
-		return -EINVAL;
-	twheel_watch_init(op, keys, specs, watches, 0);
-	twheel_watches_init_rest(op, keys, specs, watches, nr_keys);
-	ret = twheel_keys_check(keys, watches, nr_keys, may_sleep);
-	if (ret)
-		return ret;
-	ret = twheel_op_attach(op, watches, nr_keys, false);
-	if (ret <= 0)
-		return ret;
-	trace_twheel_op_watch(op, ret);
-	/* The predicate may have become true before the links, as in an add. */
-	twheel_op_try_complete(op);
-	return ret;
-}
-
-/*
- * Hold the purgatory if the keys of the operation may change. Return: 0, -ENOENT, -EALREADY, or
- * -EINVAL if it has no condition.
- */
-static int op_hold_watchable(struct twheel_op *op)
-{
-	struct twheel_shard *shard = twheel_op_lock_pending(op);
-	int err = 0;
-
-	if (IS_ERR(shard))
-		return PTR_ERR(shard);
-	if (op->condition == TWHEEL_COND_NONE)
-		err = -EINVAL;
-	else
-		twheel_purgatory_hold(op->purgatory);
-	twheel_op_unlock_irqs(shard);
-	return err;
 }
 
 /* twheel_op_watch() for a caller that may be able to sleep. */
@@ -305,12 +193,25 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
 
 	if (!nr_keys)
 		return -EINVAL;
-	ret = op_hold_watchable(op);
+	ret = twheel_op_change_begin(op);
 	if (ret)
 		return ret;
 	purgatory = op->purgatory;
-	ret = op_watch(op, specs, watches, nr_keys, may_sleep);
-	twheel_purgatory_release(purgatory);
+	if (twheel_specs_check(specs, nr_keys, op->condition, twheel_op_has_cell(op))) {
+		ret = -EINVAL;
+	} else {
+		twheel_watch_init(op, &purgatory->keys, specs, watches, 0);
+		twheel_watches_init_rest(op, &purgatory->keys, specs, watches, nr_keys);
+		ret = twheel_keys_check(&purgatory->keys, watches, nr_keys, may_sleep);
+	}
+	if (!ret)
+		ret = twheel_op_attach(op, watches, nr_keys, false);
+	twheel_op_change_end(purgatory);
+	if (ret > 0) {
+		trace_twheel_op_watch(op, ret);
+		/* The predicate may have become true before the links, as in an add. */
+		twheel_op_try_complete(op);
+	}
 	return ret;
 }
 
@@ -392,60 +293,11 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 
 	*link = watch->next;
 	twheel_key_unlink(at, watch);
-	if (!--op->nr_watches) {
-		/* Until op_list() it is on no list. The claimant and op_attach() may remove it. */
-		INIT_HLIST_NODE(&op->listed);
-		op->pool = raw_smp_processor_id();
-	}
+	if (!--op->nr_watches)
+		twheel_op_list(op);
 	this_cpu_dec(op->purgatory->pools->watches);
 	twheel_purgatory_uncharge_watches(op->purgatory, 1);
 	trace_twheel_op_watch(op, -1);
-	return watch;
-}
-
-/* Add an operation that has lost its last watch to the list of its pool. */
-static void op_list(struct twheel_op *op)
-{
-	struct twheel_pool *pool;
-	struct twheel_shard *shard = op_lock_listed(op, &pool);
-
-	if (IS_ERR(shard))
-		return;
-	if (pool && hlist_unhashed(&op->listed))
-		hlist_add_head(&op->listed, &pool->ops);
-	op_unlock_listed(shard, pool);
-}
-
-static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel_key *key)
-{
-	struct twheel_keys *keys = &op->purgatory->keys;
-	struct twheel_watch *watch = ERR_PTR(-EALREADY);
-	bool claimed = false, list = false;
-	int err = twheel_op_change_keys(op);
-	struct twheel_shard *shard;
-	struct twheel_key_at at;
-
-	if (err)
-		return ERR_PTR(err);
-	at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
-	shard = twheel_op_lock(op);
-	if (shard) {
-		watch = op_detach(op, &at, key);
-		list = !IS_ERR(watch) && !op->nr_watches;
-		if (!IS_ERR(watch) && twheel_op_counts_signals(op->condition) && !op->missing)
-			claimed = op_take(shard, op);
-		twheel_op_unlock(shard);
-	}
-	twheel_key_unlock_irqs_off(&at);
-	if (claimed)
-		twheel_op_complete_claimed(op, 0);
-	else
-		twheel_irqs_enable();
-	if (list && !claimed)
-		op_list(op);
-	twheel_op_keys_changed(op->purgatory);
-	if (claimed)
-		twheel_op_callback(op);
 	return watch;
 }
 
@@ -469,16 +321,32 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
  */
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {
+	struct twheel_watch *watch = ERR_PTR(-EALREADY);
+	int err = twheel_op_change_begin(op);
 	struct twheel_purgatory *purgatory;
-	struct twheel_watch *watch;
-	int err;
+	struct twheel_shard *shard;
+	struct twheel_key_at at;
+	bool claimed = false;
 
-	err = op_hold_watchable(op);
 	if (err)
 		return ERR_PTR(err);
 	purgatory = op->purgatory;
-	watch = op_unwatch(op, key);
-	twheel_purgatory_release(purgatory);
+	at = twheel_key_lock(&purgatory->keys, twheel_keys_hash(&purgatory->keys, key));
+	shard = twheel_op_lock(op);
+	if (shard) {
+		watch = op_detach(op, &at, key);
+		if (!IS_ERR(watch) && twheel_op_counts_signals(op->condition) && !op->missing)
+			claimed = op_take(shard, op);
+		twheel_op_unlock(shard);
+	}
+	twheel_key_unlock_irqs_off(&at);
+	if (claimed)
+		twheel_op_complete_claimed(op, 0);
+	else
+		twheel_irqs_enable();
+	twheel_op_change_end(purgatory);
+	if (claimed)
+		twheel_op_callback(op);
 	return watch;
 }
 EXPORT_SYMBOL_GPL(twheel_op_unwatch);

@@ -102,7 +102,6 @@ static struct twheel_purgatory *purgatory_alloc(bool account)
 		pool = per_cpu_ptr(purgatory->pools, cpu);
 		spin_lock_init(&pool->lock);
 		INIT_HLIST_HEAD(&pool->ops);
-		INIT_LIST_HEAD(&pool->iters);
 	}
 	spin_lock_init(&purgatory->lock);
 	INIT_WORK(&purgatory->deferred_work, twheel_op_deferred_fn);

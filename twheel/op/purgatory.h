@@ -31,13 +31,12 @@
 /**
  * struct twheel_pool - what a purgatory has for each CPU
  * @quota: units that operations may take, or TWHEEL_POOL_SHUT
- * @lock: protects @ops and @iters, and is held to add to @ops; as that of a bucket, see op.c
+ * @lock: protects @ops; see op.c
  * @added: number of operations added; this and the following are sums over all CPUs
  * @returned: number of units that ended operations have returned
  * @ended: number of operations ended, by reason, without the unused reason 0
  * @watches: number of watches of pending operations
- * @ops: pending operations without watches that were added on this CPU
- * @iters: iterators that stand in this list, see iter.c
+ * @ops: pending operations without watches that were added on this CPU, and iterators, see iter.c
  */
 struct twheel_pool {
 	atomic_t		quota;
@@ -47,7 +46,6 @@ struct twheel_pool {
 	u64			ended[TWHEEL_REASON_CANCELLED];
 	u64			watches;
 	struct hlist_head	ops;
-	struct list_head	iters;
 } ____cacheline_aligned_in_smp;
 
 struct twheel_ending;
@@ -164,16 +162,8 @@ bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory);
 void twheel_purgatory_release(struct twheel_purgatory *purgatory);
 
 /* iter.c */
-void __twheel_iters_skip(struct twheel_pool *pool, struct twheel_op *op);
 u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
 			     int error, u64 value, unsigned int flags);
-
-/* Advance the iterators that stand at an operation, before it leaves the list. */
-static inline void twheel_iters_skip(struct twheel_pool *pool, struct twheel_op *op)
-{
-	if (unlikely(!list_empty(&pool->iters)))
-		__twheel_iters_skip(pool, op);
-}
 
 /* op.c */
 void twheel_op_deferred_fn(struct work_struct *work);

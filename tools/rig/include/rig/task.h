@@ -182,7 +182,8 @@ extern unsigned int nr_cpu_ids;
 enum cpuhp_state { CPUHP_OFFLINE };
 #define cpuhp_setup_state_nocalls(state, name, startup, teardown)	((void)(startup), (state))
 #define cpuhp_remove_state_nocalls(state)				((void)(state))
-#define cpu_possible(cpu)		cpu_online(cpu)
+#define cpumask_first(mask)		0
+#define cpumask_next(cpu, mask)		((cpu) + 1)
 
 /* Per-CPU variables are in a section, of which each CPU has a copy. */
 extern char __start_percpu_section[] __weak, __stop_percpu_section[] __weak;
