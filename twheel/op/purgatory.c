@@ -154,40 +154,15 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 EXPORT_SYMBOL_GPL(twheel_purgatory_create);
 
 /*
- * Whether the caller may be the function of a timer. Of any wheel: operations may have other
- * wheels than the purgatory, and that function may delay the end of one of them.
+ * Whether a caller of drain would wait for itself: the function of a timer of any wheel, since
+ * operations may have other wheels than the purgatory, and that function may delay the end of one of
+ * them; or a callback of the purgatory, known to lockdep only.
  */
-static bool in_timer_function(void)
-{
-	return in_interrupt() || kthread_func(current) == twheel_reaper;
-}
-
-/* Whether the caller is a callback of the purgatory; known to lockdep only. */
-static bool in_callback(const struct twheel_purgatory *purgatory)
-{
-	/* It is negative after lockdep has been disabled by a report. */
-	return IS_ENABLED(CONFIG_LOCKDEP) && lock_is_held(&purgatory->map) > 0;
-}
-
-/* Whether a caller of drain would wait for itself. Unknown for a callback without lockdep. */
 static bool waits_for_itself(const struct twheel_purgatory *purgatory)
 {
-	return WARN_ON_ONCE(in_timer_function()) || WARN_ON_ONCE(in_callback(purgatory));
-}
-
-/*
- * Before a wait for all callbacks. If lockdep reports this function, the caller is a callback of
- * another purgatory, or holds a lock that a callback takes.
- */
-static void lockdep_wait(struct twheel_purgatory *purgatory)
-{
-	unsigned long flags;
-
-	/* See twheel_callback_wait(). */
-	local_irq_save(flags);
-	lock_map_acquire(&purgatory->map);
-	lock_map_release(&purgatory->map);
-	local_irq_restore(flags);
+	return WARN_ON_ONCE(in_interrupt() || kthread_func(current) == twheel_reaper) ||
+	       /* It is negative after lockdep has been disabled by a report. */
+	       WARN_ON_ONCE(IS_ENABLED(CONFIG_LOCKDEP) && lock_is_held(&purgatory->map) > 0);
 }
 
 /* Quota */
@@ -317,19 +292,6 @@ void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
 	spin_unlock_irqrestore(&purgatory->lock, flags);
 }
 
-/* Return: false if the purgatory is being drained. */
-bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory)
-{
-	bool held;
-
-	spin_lock_irq(&purgatory->lock);
-	held = !purgatory->closed;
-	purgatory_add_quota(purgatory, -held);
-	purgatory->holds += held;
-	spin_unlock_irq(&purgatory->lock);
-	return held;
-}
-
 /* The purgatory may be freed. */
 void twheel_purgatory_release(struct twheel_purgatory *purgatory)
 {
@@ -366,12 +328,20 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
+	unsigned long flags;
 	u32 nr;
 
 	if (waits_for_itself(purgatory))
 		return 0;
 	might_sleep();
-	lockdep_wait(purgatory);
+	/*
+	 * As in twheel_callback_wait(). A report means that the caller is a callback of another
+	 * purgatory, or holds a lock that a callback takes.
+	 */
+	local_irq_save(flags);
+	lock_map_acquire(&purgatory->map);
+	lock_map_release(&purgatory->map);
+	local_irq_restore(flags);
 	purgatory_close(purgatory);
 	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	/* With the lock: the CPU that woke the caller has dropped it. */
@@ -448,17 +418,16 @@ void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_get_stats);
 
-/*
- * Return: the first purgatory with a serial number above @serial that has not been drained,
- * with a hold, or NULL. May sleep.
- */
+/* Return: the first purgatory with a serial number above @serial, with a hold, or NULL. May sleep. */
 struct twheel_purgatory *twheel_purgatory_after(u64 serial)
 {
 	struct twheel_purgatory *purgatory, *next = NULL;
 
 	mutex_lock(&twheel_purgatories_lock);
 	list_for_each_entry(purgatory, &twheel_purgatories, listed) {
-		if (purgatory->serial > serial && twheel_purgatory_try_hold(purgatory)) {
+		if (purgatory->serial > serial) {
+			/* Its end takes the lock before it drains it. */
+			twheel_purgatory_hold(purgatory);
 			next = purgatory;
 			break;
 		}

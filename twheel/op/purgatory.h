@@ -158,7 +158,6 @@ static __always_inline void twheel_purgatory_uncharge(struct twheel_purgatory *p
 }
 
 void twheel_purgatory_hold(struct twheel_purgatory *purgatory);
-bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory);
 void twheel_purgatory_release(struct twheel_purgatory *purgatory);
 
 /* iter.c */
