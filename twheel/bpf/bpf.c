@@ -66,8 +66,8 @@
 
 #include "../compat.h"
 #include "../dev/open.h"
+#include "../op/op.h"
 #include "../op/purgatory.h"
-#include "../op/stack.h"
 #include "bpf.h"
 
 static struct workqueue_struct *wq;

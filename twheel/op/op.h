@@ -3,14 +3,20 @@
 #ifndef _TWHEEL_OP_OP_H
 #define _TWHEEL_OP_OP_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/percpu.h>
 #include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
+#include <trace/events/twheel.h>
 
+#include "../core/callback.h"
 #include "../core/shard.h"
 #include "../core/timer.h"
 #include "purgatory.h"
@@ -120,6 +126,7 @@ static inline void twheel_op_unlock_irqs(struct twheel_shard *shard)
 }
 
 /* op.c */
+void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns);
 void twheel_op_leak(struct twheel_op *op);
 void twheel_op_unlink(struct twheel_op *op);
 void twheel_op_list(struct twheel_op *op);
@@ -127,6 +134,8 @@ void twheel_op_unlist(struct twheel_op *op);
 void twheel_op_complete_claimed(struct twheel_op *op, u64 value);
 bool twheel_op_evaluate(struct twheel_op *op, u64 *value);
 void twheel_op_callback(struct twheel_op *op);
+void twheel_op_callback_nested(struct twheel_op *op);
+void twheel_op_done(struct twheel_op *op);
 void twheel_op_timer_fn(struct twheel_timer *timer);
 
 /* predicate.c */
@@ -157,9 +166,6 @@ int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 /* iter.c */
 int twheel_op_change_begin(struct twheel_op *op);
 void twheel_op_change_end(struct twheel_purgatory *purgatory);
-
-/* op_deadline.c */
-void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns);
 
 /* op_cell.c */
 bool twheel_op_claim_cell(struct twheel_op *op, bool idle);
@@ -222,6 +228,198 @@ static __always_inline void twheel_watch_init(struct twheel_op *op, const struct
 	watch->need = spec->need + !spec->need;
 	watch->bit = bit;
 	watch->hash = twheel_keys_hash(keys, &spec->key);
+}
+
+/*
+ * The depth of the stack, for calls that their consumers can nest.
+ *
+ * Such a call needs half of the stack of the task. Softirqs, interrupts and NMIs have stacks of
+ * their own, of unknown bounds. They do not migrate, so calls on these stacks are counted
+ * per CPU. On PREEMPT_RT softirqs run on the stack of a task.
+ */
+
+/* Maximum number of nested calls on another stack than that of the task. */
+#define TWHEEL_NESTED_MAX	4
+
+DECLARE_PER_CPU(unsigned int, twheel_nested);
+
+/* Return: the free part of the stack of the task; at least THREAD_SIZE on another stack. */
+static inline unsigned long twheel_stack_left(void)
+{
+	return (unsigned long)__builtin_frame_address(0) -
+	       (unsigned long)task_stack_page(current);
+}
+
+static inline bool twheel_on_task_stack(void)
+{
+	return twheel_stack_left() < THREAD_SIZE;
+}
+
+static inline bool twheel_stack_is_deep(void)
+{
+	if (unlikely(!twheel_on_task_stack()))
+		return this_cpu_read(twheel_nested) >= TWHEEL_NESTED_MAX;
+	return twheel_stack_left() < THREAD_SIZE / 2;
+}
+
+/* Before a call that may nest. Return: @counted for twheel_stack_leave(). */
+static inline bool twheel_stack_enter(void)
+{
+	bool counted = !twheel_on_task_stack();
+
+	if (counted)
+		this_cpu_inc(twheel_nested);
+	return counted;
+}
+
+static inline void twheel_stack_leave(bool counted)
+{
+	if (counted)
+		this_cpu_dec(twheel_nested);
+}
+
+/*
+ * The parts of an end, see op.c. They are inlined into complete, signal and expiry: 45 instructions
+ * less for each.
+ */
+
+static __always_inline void op_set_ended(struct twheel_op *op)
+{
+	WRITE_ONCE(op->state, (op->state & OP_OWNED) | OP_ENDED);
+}
+
+/*
+ * PENDING to ENDED, with the shard locked; after twheel_op_claim_cell() if there is a cell. Return:
+ * true if this call ended the operation.
+ */
+static __always_inline bool op_take(struct twheel_shard *shard, struct twheel_op *op)
+{
+	if (!twheel_timer_remove(shard, &op->timer))
+		return false;
+	op_set_ended(op);
+	return true;
+}
+
+static __always_inline void op_unlink_watch(struct twheel_keys *keys, struct twheel_watch *watch)
+{
+	const struct twheel_key_at at = twheel_key_lock_irqs_off(keys, watch->hash);
+
+	if (likely(twheel_watch_is_linked(watch)))
+		twheel_key_unlink(&at, watch);
+	twheel_key_unlock_irqs_off(&at);
+}
+
+/*
+ * Remove a claimed operation from its keys or its list. Interrupts are disabled, and enabled in
+ * between if there are many. Nobody attaches, detaches or signals a watch of an operation that is
+ * not pending. A call that is linking attached watches finds the state ENDED, with the bucket
+ * locked, or has linked them before this locks it.
+ */
+static __always_inline void op_unlink(struct twheel_op *op)
+{
+	struct twheel_keys *keys = &op->purgatory->keys;
+	unsigned int budget = TWHEEL_LINK_CHUNK;
+	struct twheel_watch *watch;
+
+	if (unlikely(!op->nr_watches)) {
+		twheel_op_unlist(op);
+		return;
+	}
+	for (watch = op->watches;; watch = watch->next) {
+		op_unlink_watch(keys, watch);
+		if (likely(!watch->next))
+			break;
+		if (unlikely(!--budget)) {
+			twheel_irqs_enable();
+			budget = TWHEEL_LINK_CHUNK;
+			twheel_irqs_disable();
+		}
+	}
+}
+
+static __always_inline struct twheel_outcome *op_outcome(struct twheel_op *op)
+{
+	return op->nr_watches ? &op->watches->outcome : &op->outcome;
+}
+
+/* Record the result of a claimed and unlinked operation. */
+static __always_inline void op_record(struct twheel_op *op, enum twheel_reason reason, int error,
+				      u64 value, u64 time)
+{
+	struct twheel_purgatory *purgatory = op->purgatory;
+	struct twheel_outcome *outcome = op_outcome(op);
+
+	outcome->value = value;
+	outcome->time = time;
+	op->reason = reason;
+	op->error = error;
+	this_cpu_inc(purgatory->pools->ended[reason - 1]);
+	this_cpu_sub(purgatory->pools->watches, op->nr_watches);
+	twheel_purgatory_uncharge_watches(purgatory, op->nr_watches);
+	trace_twheel_op_end(op);
+}
+
+/*
+ * Callbacks must not sleep, which is reported if they do, except on PREEMPT_RT, where spinlocks
+ * sleep. The map is that of drain, which waits for all callbacks of the purgatory.
+ */
+static inline void op_callback_begin(struct twheel_op *op, struct twheel_callback *callback,
+				     unsigned long fn)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		non_block_start();
+	lock_map_acquire_read(&op->purgatory->map);
+	twheel_callback_begin(callback, fn);
+}
+
+static inline void op_callback_end(struct twheel_op *op, struct twheel_callback *callback,
+				   unsigned long fn)
+{
+	twheel_callback_end(callback, fn);
+	lock_map_release(&op->purgatory->map);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		non_block_end();
+}
+
+/*
+ * Whether the caller has the only reference. No other holder can take another, unless the
+ * operation is looked up in a table.
+ */
+static __always_inline bool op_is_sole(const struct twheel_op *op)
+{
+	/* Pairs with the release in refcount_dec_and_test() of those that have dropped theirs. */
+	return likely(!op->ops->looked_up) && atomic_read_acquire(&op->ref.refs) == 1;
+}
+
+/* Run the callback at any stack depth. @op and its purgatory may be freed. */
+static __always_inline void op_callback_now(struct twheel_op *op)
+{
+	unsigned long fn = (unsigned long)op->ops->ended;
+	struct twheel_purgatory *purgatory = op->purgatory;
+	struct twheel_callback callback;
+
+	WRITE_ONCE(op->owner, current->pid);
+	op_callback_begin(op, &callback, fn);
+	op->ops->ended(op);
+	op_callback_end(op, &callback, fn);
+	trace_twheel_op_done(op);
+	if (likely(op_is_sole(op))) {
+		/* Nobody waits, since a waiter has a reference. */
+		op->state = OP_DONE;
+		op->ops->release(op);
+	} else {
+		twheel_op_done(op);
+	}
+	twheel_purgatory_uncharge(purgatory);
+}
+
+static __always_inline void op_callback(struct twheel_op *op)
+{
+	/* From half of the stack on. */
+	if (likely(twheel_stack_left() - THREAD_SIZE / 2 < THREAD_SIZE / 2))
+		op_callback_now(op);
+	else
+		twheel_op_callback_nested(op);
 }
 
 #endif /* _TWHEEL_OP_OP_H */

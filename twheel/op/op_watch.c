@@ -26,7 +26,7 @@
 #include <linux/export.h>
 #include <trace/events/twheel.h>
 
-#include "end.h"
+#include "op.h"
 
 static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
 			  const struct twheel_key *key)
@@ -61,15 +61,6 @@ noinline void twheel_watches_init_rest(struct twheel_op *op, const struct twheel
 		watches[i - 1].next = &watches[i];
 		twheel_watch_init(op, keys, &specs[i], &watches[i], i);
 	}
-}
-
-static struct twheel_watch **op_find(struct twheel_op *op, const struct twheel_key *key)
-{
-	struct twheel_watch **link = &op->watches;
-
-	while (*link && !twheel_key_equal(&(*link)->key, key))
-		link = &(*link)->next;
-	return link;
 }
 
 /* New watches by the hashes of their keys: numbers from 1 on, 0 at the end of a chain; zeroed */
@@ -283,8 +274,9 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 		return ERR_PTR(err);
 	if (!op->nr_watches)
 		return ERR_PTR(-ESRCH);
-	link = op_find(op, key);
-	watch = *link;
+	for (link = &op->watches; (watch = *link); link = &watch->next)
+		if (twheel_key_equal(&watch->key, key))
+			break;
 	if (!watch || !twheel_watch_is_linked(watch))
 		return ERR_PTR(-ESRCH);
 	err = condition_detach(op, watch);

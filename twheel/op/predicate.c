@@ -35,7 +35,7 @@
 #include <linux/sched.h>
 #include <trace/events/twheel.h>
 
-#include "end.h"
+#include "op.h"
 
 /*
  * The caller has ended and unlinked the operation. Return: true if another thread is the owner, and

@@ -73,15 +73,6 @@ static u64 last_serial;
 
 static struct lock_class_key map_key;
 
-static bool config_is_valid(const struct twheel_purgatory_config *config)
-{
-	if (!config->max_pending || config->max_pending > MAX_PENDING_MAX)
-		return false;
-	if (config->max_watches > INT_MAX)
-		return false;
-	return !config->name || strlen(config->name) < TWHEEL_PURGATORY_NAME;
-}
-
 static struct twheel_purgatory *purgatory_alloc(bool account)
 {
 	gfp_t gfp = GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0);
@@ -128,7 +119,9 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 	struct twheel_purgatory *purgatory;
 
 	might_sleep();
-	if (!config_is_valid(config))
+	if (!config->max_pending || config->max_pending > MAX_PENDING_MAX ||
+	    config->max_watches > INT_MAX ||
+	    (config->name && strlen(config->name) >= TWHEEL_PURGATORY_NAME))
 		return ERR_PTR(-EINVAL);
 	if (!wheel)
 		wheel = twheel_system();
@@ -301,18 +294,6 @@ void twheel_purgatory_release(struct twheel_purgatory *purgatory)
 	spin_unlock_irq(&purgatory->lock);
 }
 
-/* Refuse further adds. */
-static void purgatory_close(struct twheel_purgatory *purgatory)
-{
-	spin_lock_irq(&purgatory->lock);
-	if (!purgatory->closed) {
-		/* Also read without the lock: pairs with the lock of a bucket or a pool. */
-		WRITE_ONCE(purgatory->closed, true);
-		purgatory_collect(purgatory);
-	}
-	spin_unlock_irq(&purgatory->lock);
-}
-
 /**
  * twheel_purgatory_drain - cancel all pending operations and refuse further ones
  * @purgatory: the purgatory
@@ -342,7 +323,14 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 	lock_map_acquire(&purgatory->map);
 	lock_map_release(&purgatory->map);
 	local_irq_restore(flags);
-	purgatory_close(purgatory);
+	/* Refuse further adds. */
+	spin_lock_irq(&purgatory->lock);
+	if (!purgatory->closed) {
+		/* Also read without the lock: pairs with the lock of a bucket or a pool. */
+		WRITE_ONCE(purgatory->closed, true);
+		purgatory_collect(purgatory);
+	}
+	spin_unlock_irq(&purgatory->lock);
 	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	/* With the lock: the CPU that woke the caller has dropped it. */
 	spin_lock_irq(&purgatory->lock);
@@ -380,7 +368,8 @@ void twheel_purgatory_count(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats)
 {
 	const struct twheel_pool *pool;
-	unsigned int cpu, reason;
+	unsigned int cpu, i;
+	u64 nr, ended = 0;
 
 	memset(stats, 0, sizeof(*stats));
 	stats->rejected = atomic64_read(&purgatory->rejected);
@@ -388,17 +377,15 @@ void twheel_purgatory_count(struct twheel_purgatory *purgatory,
 		pool = per_cpu_ptr(purgatory->pools, cpu);
 		stats->watches += READ_ONCE(pool->watches);
 		stats->added += READ_ONCE(pool->added);
-		for (reason = TWHEEL_REASON_COMPLETED; reason <= TWHEEL_REASON_CANCELLED; reason++)
-			stats->ended[reason] += READ_ONCE(pool->ended[reason - 1]);
+		for (i = 0; i < ARRAY_SIZE(pool->ended); i++) {
+			nr = READ_ONCE(pool->ended[i]);
+			stats->ended[i + 1] += nr;
+			ended += nr;
+		}
 	}
 	/* The CPUs were read one after the other. */
-	stats->pending = stats->added;
-	for (reason = TWHEEL_REASON_COMPLETED; reason <= TWHEEL_REASON_CANCELLED; reason++)
-		stats->pending -= stats->ended[reason];
-	if ((s64)stats->pending < 0)
-		stats->pending = 0;
-	if ((s64)stats->watches < 0)
-		stats->watches = 0;
+	stats->pending = max_t(s64, stats->added - ended, 0);
+	stats->watches = max_t(s64, stats->watches, 0);
 }
 
 /**

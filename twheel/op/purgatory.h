@@ -28,76 +28,45 @@
 /* The quota of a pool that neither gives nor takes units */
 #define TWHEEL_POOL_SHUT	(-1)
 
-/**
- * struct twheel_pool - what a purgatory has for each CPU
- * @quota: units that operations may take, or TWHEEL_POOL_SHUT
- * @lock: protects @ops; see op.c
- * @added: number of operations added; this and the following are sums over all CPUs
- * @returned: number of units that ended operations have returned
- * @ended: number of operations ended, by reason, without the unused reason 0
- * @watches: number of watches of pending operations
- * @ops: pending operations without watches that were added on this CPU, and iterators, see iter.c
- */
+/* What a purgatory has for each CPU. The counts are sums over all CPUs. */
 struct twheel_pool {
-	atomic_t		quota;
-	spinlock_t		lock;	/* of the list */
-	u64			added;
-	u64			returned;
-	u64			ended[TWHEEL_REASON_CANCELLED];
-	u64			watches;
-	struct hlist_head	ops;
+	atomic_t		quota;		/* units for operations, or TWHEEL_POOL_SHUT */
+	spinlock_t		lock;		/* of @ops */
+	u64			added;		/* operations */
+	u64			returned;	/* units of ended operations */
+	u64			ended[TWHEEL_REASON_CANCELLED];	/* operations, by reason - 1 */
+	u64			watches;	/* of pending operations */
+	struct hlist_head	ops;		/* added here, without watches; and iterators */
 } ____cacheline_aligned_in_smp;
 
 struct twheel_ending;
 
-/**
- * struct twheel_purgatory - a set of pending operations
- * @wheel: default wheel of the operations; immutable
- * @pools: one for each CPU; immutable
- * @max_pending: limit on pending operations; immutable
- * @max_watches: limit on their watches, 0 for none; immutable
- * @closed: it is drained; written with @lock held
- * @keys: the watched keys
- * @name: shown in debugfs; immutable
- * @listed: entry in twheel_purgatories; protected by twheel_purgatories_lock
- * @serial: serial number, in order of creation; immutable
- * @map: for lockdep; held during callbacks and acquired by drain
- * @lock: protects the members up to @shut, @changing and @ending; innermost
- * @quota: units that neither pools nor operations have; negative after overdrafts
- * @holds: units taken by other users than operations
- * @shut: all pools are shut
- * @deferred: the operations with deferred callbacks
- * @deferred_work: runs these callbacks
- * @changing: calls that change the keys of an operation
- * @ending: the call that ends all operations, or NULL
- * @drain: woken when all units are back, and for @changing and @ending
- * @watch_count: number of watches, counted only with @max_watches
- * @rejected: number of calls refused by a limit
- * @rcu: frees it
- */
+/* A set of pending operations. Members without a lock are immutable. */
 struct twheel_purgatory {
-	struct twheel		*wheel;
+	struct twheel		*wheel;		/* default one of the operations */
 	struct twheel_pool __percpu *pools;
 	u32			max_pending;
-	u32			max_watches;
-	bool			closed;
+	u32			max_watches;	/* 0 for no limit */
+	bool			closed;		/* it is drained; written with @lock held */
 	struct twheel_keys	keys;
 	char			name[TWHEEL_PURGATORY_NAME];
-	struct list_head	listed;
-	u64			serial;
-	struct lockdep_map	map;
+	struct list_head	listed;		/* with twheel_purgatories_lock held */
+	u64			serial;		/* in order of creation */
+	struct lockdep_map	map;		/* held during callbacks, acquired by drain */
 	/* Written by all CPUs, rarely; apart from the members above. */
-	spinlock_t		lock ____cacheline_aligned_in_smp;	/* of the quota */
-	int			quota;
-	int			holds;
-	bool			shut;
-	struct llist_head	deferred;
-	struct work_struct	deferred_work;
-	unsigned int		changing;
-	struct twheel_ending	*ending;
-	wait_queue_head_t	drain;
-	atomic_t		watch_count;
-	atomic64_t		rejected;
+	spinlock_t		lock ____cacheline_aligned_in_smp;	/* innermost */
+	/* With @lock held */
+	int			quota;		/* units left here; negative after overdrafts */
+	int			holds;		/* units taken by other users than operations */
+	bool			shut;		/* all pools are shut */
+	unsigned int		changing;	/* calls that change the keys of an operation */
+	struct twheel_ending	*ending;	/* the call that ends all operations, or NULL */
+	wait_queue_head_t	drain;		/* all units are back; @changing and @ending */
+	/* Atomic */
+	struct llist_head	deferred;	/* operations with deferred callbacks */
+	struct work_struct	deferred_work;	/* runs these */
+	atomic_t		watch_count;	/* only with @max_watches */
+	atomic64_t		rejected;	/* calls refused by a limit */
 	struct rcu_head		rcu;
 };
 

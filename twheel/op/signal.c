@@ -31,7 +31,7 @@
 #include <trace/events/twheel.h>
 
 #include "../compat.h"
-#include "end.h"
+#include "op.h"
 
 /* Maximum number of watches that are visited before the lock of the bucket is dropped. */
 #define SIGNAL_CHUNK	32
@@ -63,9 +63,8 @@ struct signal {
 	/* Operations ended so far */
 	u32			nr_ended;
 
-	/* Position; @held: the purgatory is held */
+	/* Position, linked if there are more chunks; the purgatory is held then */
 	struct twheel_marks	marks;
-	bool			held;
 
 	/* Operations of this chunk: claimed ones, as a mask, and ones to check, with a reference */
 	struct twheel_op	*ops[SIGNAL_OPS];
@@ -208,30 +207,10 @@ static struct twheel_watch *signal_chunk(struct signal *signal, const struct twh
 	return watch;
 }
 
-/*
- * Visit the first chunk and unlock the key. Return: true if there are more chunks; the purgatory
- * is held then.
- */
-static bool signal_first(struct signal *signal, struct twheel_purgatory *purgatory,
-			 const struct twheel_key_at *at, struct twheel_watch *first)
+/* Visit the next chunk. The last one unlinks the marks. */
+static void signal_next(struct signal *signal, struct twheel_purgatory *purgatory)
 {
-	struct twheel_watch *next = signal_chunk(signal, at, first, first->key_prev);
-
-	if (next && hweight_long(signal->claimed) < signal->args->limit) {
-		/* The operations of the linked watches have units of its quota. */
-		twheel_purgatory_hold(purgatory);
-		signal->held = true;
-		twheel_marks_link(&signal->marks, at, next);
-	}
-	twheel_key_unlock(at);
-	return signal->held;
-}
-
-/* Return: true if there are more chunks. The last one unlinks the marks. */
-static bool signal_next(struct signal *signal, struct twheel_purgatory *purgatory)
-{
-	struct twheel_key_at at = twheel_key_lock(&purgatory->keys,
-						  signal->marks.cursor.hash);
+	struct twheel_key_at at = twheel_key_lock(&purgatory->keys, signal->marks.cursor.hash);
 	struct twheel_watch *next = signal->marks.cursor.key_next;
 	bool stop = signal->nr_ended >= signal->args->limit ||
 		    (signal->args->flags & TWHEEL_KILLABLE && fatal_signal_pending(current));
@@ -243,7 +222,6 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 		next = signal_chunk(signal, &at, next, signal->marks.end.key_prev);
 	twheel_marks_move(&signal->marks, &at, next);
 	twheel_key_unlock(&at);
-	return next;
 }
 
 static noinline void signal_unlink(const struct signal_args *args, struct twheel_op *op)
@@ -280,33 +258,35 @@ static void signal_finish(struct signal *signal)
  */
 static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 				   struct twheel_key_bucket *bucket, struct twheel_watch *first,
-				   enum signal_kind kind, unsigned int flags, u32 limit, u64 amount,
-				   u64 value, void (*fn)(struct twheel_op *op, void *data),
-				   void *data)
+				   struct signal_args args)
 {
-	const struct signal_args args = {
-		.kind = kind, .flags = flags, .limit = limit, .amount = amount, .value = value,
-		.fn = fn, .data = data,
-	};
 	const struct twheel_key_at at = {
 		.keys = &purgatory->keys, .bucket = bucket, .hash = first->hash,
 	};
 	struct signal signal __uninitialized;
-	bool more;
+	struct twheel_watch *next;
+	bool held;
 
 	signal.args = &args;
 	signal.nr_ended = 0;
-	signal.held = false;
-	more = signal_first(&signal, purgatory, &at, first);
+	signal.marks.linked = false;
+	next = signal_chunk(&signal, &at, first, first->key_prev);
+	held = next && hweight_long(signal.claimed) < args.limit;
+	if (held) {
+		/* The operations of the linked watches have units of its quota. */
+		twheel_purgatory_hold(purgatory);
+		twheel_marks_link(&signal.marks, &at, next);
+	}
+	twheel_key_unlock(&at);
 	signal_finish(&signal);
-	while (more) {
+	while (signal.marks.linked) {
 		if (args.flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE))
 			cond_resched();
-		more = signal_next(&signal, purgatory);
+		signal_next(&signal, purgatory);
 		signal_finish(&signal);
 	}
 	/* Last: another task may destroy the purgatory once it has seen a callback. */
-	if (signal.held)
+	if (held)
 		twheel_purgatory_release(purgatory);
 	return signal.nr_ended;
 }
@@ -362,9 +342,8 @@ static __always_inline u32 signal_key(struct twheel_purgatory *purgatory,
 	else if (likely(twheel_watch_is_only(first)))
 		nr = signal_watch(&at, first, args);
 	else
-		/* One by one, so that those of a signal of a single watch stay in registers. */
-		nr = signal_watches(purgatory, at.bucket, first, args->kind, args->flags,
-				    args->limit, args->amount, args->value, args->fn, args->data);
+		/* By value, so that those of a signal of a single watch stay in registers. */
+		nr = signal_watches(purgatory, at.bucket, first, *args);
 	if (trace_twheel_signal_key_enabled())
 		signal_trace(copy, args->kind, nr);
 	return nr;
