@@ -757,11 +757,10 @@ struct twheel_op_iter {
 	struct twheel_op		cursor;
 	unsigned int			pool;
 	/* The table of keys */
-	u32				hash;
+	u64				hash;
 	struct twheel_key		key;
 	struct twheel_marks		marks;
 	bool				has_key;
-	bool				at_end;
 	bool				all;
 	bool				may_sleep;
 };

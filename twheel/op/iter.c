@@ -135,8 +135,7 @@ static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
 	twheel_key_unlock_irqs_off(&at);
 	twheel_irqs_enable();
 	if (!first) {
-		iter->hash = at.last + 1;
-		iter->at_end = !iter->hash;
+		iter->hash = at.last + 1ULL;
 		iter->has_key = false;
 	}
 	return op;
@@ -156,17 +155,10 @@ static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
  */
 void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *purgatory)
 {
-	iter->cursor.state = OP_NEW;
-	INIT_HLIST_NODE(&iter->cursor.listed);
-	iter->purgatory = purgatory;
-	iter->op = NULL;
-	iter->pool = cpumask_first(cpu_possible_mask);
-	iter->hash = 0;
-	iter->has_key = false;
-	iter->marks.linked = false;
-	iter->at_end = false;
-	iter->all = false;
-	iter->may_sleep = false;
+	*iter = (struct twheel_op_iter) {
+		.purgatory = purgatory,
+		.pool = cpumask_first(cpu_possible_mask),
+	};
 	atomic_inc(&purgatory->keys.walks);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_start);
@@ -176,13 +168,6 @@ static void iter_drop_op(struct twheel_op_iter *iter)
 	if (iter->op)
 		twheel_op_put(iter->op);
 	iter->op = NULL;
-}
-
-/* A table may have many buckets without keys. */
-static void iter_relax(const struct twheel_op_iter *iter)
-{
-	if (iter->may_sleep)
-		cond_resched();
 }
 
 /**
@@ -198,13 +183,11 @@ struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 {
 	struct twheel_op *op = NULL;
 
-	while (!op && iter->pool < nr_cpu_ids) {
-		op = iter_next_listed(iter);
-		iter_relax(iter);
-	}
-	while (!op && !iter->at_end) {
-		op = iter_next_linked(iter);
-		iter_relax(iter);
+	while (!op && iter->hash <= U32_MAX) {
+		op = iter->pool < nr_cpu_ids ? iter_next_listed(iter) : iter_next_linked(iter);
+		/* A table may have many buckets without keys. */
+		if (iter->may_sleep)
+			cond_resched();
 	}
 	iter_drop_op(iter);
 	iter->op = op;
@@ -244,13 +227,6 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_end);
 
-static u64 op_remaining(const struct twheel_op *op, u64 deadline)
-{
-	u64 now = twheel_clock_ns(twheel_op_clock(op));
-
-	return deadline == TWHEEL_NEVER ? TWHEEL_NEVER : deadline - min(now, deadline);
-}
-
 /**
  * twheel_op_get_progress - get the progress of a pending operation
  * @op: the operation; the caller has a reference
@@ -271,13 +247,16 @@ int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *prog
 	struct twheel_shard *shard = twheel_op_lock_pending(op);
 	const struct twheel_watch *watch;
 	u32 i = 0;
+	u64 now;
 
 	if (IS_ERR(shard))
 		return PTR_ERR(shard);
 	progress->idle = false;
 	progress->deadline = twheel_op_has_cell(op) ? twheel_op_read_cell(op, &progress->idle) :
 						      op->deadline;
-	progress->remaining = op_remaining(op, progress->deadline);
+	now = twheel_clock_ns(twheel_op_clock(op));
+	progress->remaining = progress->deadline == TWHEEL_NEVER ? TWHEEL_NEVER :
+			      progress->deadline - min(now, progress->deadline);
 	progress->condition = op->condition;
 	progress->missing = op->nr_watches ? op->missing : 0;
 	progress->nr_keys = op->nr_watches;

@@ -180,17 +180,17 @@ EXPORT_SYMBOL_GPL(twheel_op_put);
 static __always_inline struct twheel_shard *op_lock_pending(struct twheel_op *op)
 {
 	struct twheel_shard *shard;
-	int err;
 
 	twheel_irqs_disable();
 	shard = twheel_op_lock(op);
-	err = shard ? twheel_op_check_pending(op) : twheel_op_not_locked(op);
-	if (likely(!err))
-		return shard;
-	if (shard)
+	if (likely(shard)) {
+		if (likely(twheel_timer_pending(&op->timer)))
+			return shard;
 		twheel_op_unlock(shard);
+	}
 	twheel_irqs_enable();
-	return ERR_PTR(err);
+	/* One that was not added may be added just now. */
+	return ERR_PTR(shard || twheel_op_state(op) == OP_DONE ? -EALREADY : -ENOENT);
 }
 
 struct twheel_shard *twheel_op_lock_pending(struct twheel_op *op)

@@ -69,20 +69,6 @@ static inline bool twheel_op_counts_signals(enum twheel_condition condition)
 	       condition == TWHEEL_COND_QUORUM;
 }
 
-/* Return: 0 if the locked operation is pending, -ENOENT before that, -EALREADY after that. */
-static inline int twheel_op_check_pending(const struct twheel_op *op)
-{
-	if (likely(twheel_timer_pending(&op->timer)))
-		return 0;
-	return twheel_op_state(op) == OP_NEW ? -ENOENT : -EALREADY;
-}
-
-/* Why an operation could not be locked. It may have been added since. */
-static inline int twheel_op_not_locked(const struct twheel_op *op)
-{
-	return twheel_op_state(op) == OP_DONE ? -EALREADY : -ENOENT;
-}
-
 /*
  * Lock an operation: its shard. Interrupts are disabled. Return: NULL if it was not added, or is
  * done. Its wheel may have been destroyed in these cases, and is freed after a grace period.

@@ -200,13 +200,18 @@ static noinline void op_link_rest(struct twheel_op *op, struct twheel_watch *wat
 	}
 }
 
-/* Link the first watch of an operation, whose others are linked, and make it pending. */
-static __always_inline int op_begin_first(struct twheel_op *op, struct twheel_shard *shard,
-					  struct twheel_watch *watch, struct twheel_expiry expiry)
+/* Add an operation with watches: link the first one last. */
+static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_shard *shard,
+					   struct twheel_watch *watch, struct twheel_expiry expiry)
 {
-	const struct twheel_key_at at = twheel_key_lock_irqs_off(&op->purgatory->keys, watch->hash);
-	int err = twheel_purgatory_charge(op->purgatory);
+	struct twheel_key_at at;
+	int err;
 
+	twheel_irqs_disable();
+	if (unlikely(watch->next))
+		op_link_rest(op, watch, true);
+	at = twheel_key_lock_irqs_off(&op->purgatory->keys, watch->hash);
+	err = twheel_purgatory_charge(op->purgatory);
 	if (likely(!err)) {
 		twheel_key_link(&at, watch);
 		spin_lock(&shard->lock);
@@ -214,19 +219,6 @@ static __always_inline int op_begin_first(struct twheel_op *op, struct twheel_sh
 		spin_unlock(&shard->lock);
 	}
 	twheel_key_unlock_irqs_off(&at);
-	return err;
-}
-
-/* Add an operation with watches. */
-static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_shard *shard,
-					   struct twheel_watch *watch, struct twheel_expiry expiry)
-{
-	int err;
-
-	twheel_irqs_disable();
-	if (unlikely(watch->next))
-		op_link_rest(op, watch, true);
-	err = op_begin_first(op, shard, watch, expiry);
 	if (unlikely(err))
 		op_link_rest(op, watch, false);
 	twheel_irqs_enable();

@@ -268,10 +268,10 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 				      const struct twheel_key *key)
 {
 	struct twheel_watch **link, *watch;
-	int err = twheel_op_check_pending(op);
+	int err;
 
-	if (err)
-		return ERR_PTR(err);
+	if (!twheel_timer_pending(&op->timer))
+		return ERR_PTR(-EALREADY);
 	if (!op->nr_watches)
 		return ERR_PTR(-ESRCH);
 	for (link = &op->watches; (watch = *link); link = &watch->next)
