@@ -267,20 +267,6 @@ noinline void twheel_op_done(struct twheel_op *op)
 		op->ops->release(op);
 }
 
-/* Run the predicate of a pending operation, which the caller owns. */
-bool twheel_op_evaluate(struct twheel_op *op, u64 *value)
-{
-	unsigned long fn = (unsigned long)op->ops->try_complete;
-	struct twheel_callback callback;
-	bool complete;
-
-	op_callback_begin(op, &callback, fn);
-	complete = op->ops->try_complete(op, value);
-	op_callback_end(op, &callback, fn);
-	trace_twheel_op_try_complete(op, complete);
-	return complete;
-}
-
 static noinline void op_defer(struct twheel_op *op)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;

@@ -118,7 +118,6 @@ void twheel_op_unlink(struct twheel_op *op);
 void twheel_op_list(struct twheel_op *op);
 void twheel_op_unlist(struct twheel_op *op);
 void twheel_op_complete_claimed(struct twheel_op *op, u64 value);
-bool twheel_op_evaluate(struct twheel_op *op, u64 *value);
 void twheel_op_callback(struct twheel_op *op);
 void twheel_op_callback_nested(struct twheel_op *op);
 void twheel_op_done(struct twheel_op *op);

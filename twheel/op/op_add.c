@@ -138,15 +138,12 @@ static u64 initial_missing(const struct twheel_op_args *args)
 static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *shard, u8 state,
 				     unsigned int refs, struct twheel_expiry at)
 {
-	struct twheel_pool __percpu *pools = op->purgatory->pools;
-
 	/* No other thread knows the operation, and could take a reference. */
 	if (likely(!op->ops->looked_up && refcount_read(&op->ref) == 1))
 		refcount_set(&op->ref, 1 + refs);
 	else
 		refcount_add(refs, &op->ref);
-	this_cpu_inc(pools->added);
-	this_cpu_add(pools->watches, (u32)op->nr_watches);
+	this_cpu_add(op->purgatory->pools->watches, (u32)op->nr_watches);
 	/* Under the lock, so that look-ups rely on it while they hold the lock: see dev/file.c. */
 	WRITE_ONCE(op->timer.shard_flags, (unsigned long)shard | op->timer.shard_flags);
 	WRITE_ONCE(op->state, state | OP_PENDING);

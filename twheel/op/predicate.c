@@ -59,11 +59,17 @@ bool twheel_op_leave(struct twheel_op *op)
 /* Run the predicate as the owner. Return: true if it completed the operation. */
 static bool op_evaluate(struct twheel_op *op)
 {
+	unsigned long fn = (unsigned long)op->ops->try_complete;
+	struct twheel_callback callback;
 	struct twheel_shard *shard;
+	bool complete, claimed;
 	u64 value = 0;
-	bool claimed;
 
-	if (!twheel_op_evaluate(op, &value))
+	op_callback_begin(op, &callback, fn);
+	complete = op->ops->try_complete(op, &value);
+	op_callback_end(op, &callback, fn);
+	trace_twheel_op_try_complete(op, complete);
+	if (!complete)
 		return false;
 	twheel_irqs_disable();
 	shard = twheel_op_lock(op);

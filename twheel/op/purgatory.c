@@ -22,10 +22,10 @@
  * If there is none, it collects those of all pools, and shuts them until there are some again.
  *
  * The limit is on pending operations, so the units of those that have ended and whose callbacks are
- * running do not count. If there are such, an add that finds no unit overdraws ->quota. In doubt
- * they do not count: a unit that is on its way back is counted as returned before it is in a pool
- * or in ->quota, and the pools are shut before that count is read. While they are shut, units that
- * come back make up for overdrafts first.
+ * running do not count. If there are such, an add that finds no unit overdraws ->quota. In doubt an
+ * operation counts as pending: it is counted as added before it takes its unit from a pool, and the
+ * pools are shut before the counts are read. While they are shut, units that come back make up for
+ * overdrafts first.
  *
  * A drain shuts the pools for ever. A unit never goes back to a pool that is shut, but to ->quota
  * with the lock held. The CPU that brings the last one wakes the drain, and drops the lock before
@@ -160,13 +160,6 @@ static bool waits_for_itself(const struct twheel_purgatory *purgatory)
 
 /* Quota */
 
-/* The drain reads it without the lock. */
-static void purgatory_add_quota(struct twheel_purgatory *purgatory, int nr)
-{
-	lockdep_assert_held(&purgatory->lock);
-	WRITE_ONCE(purgatory->quota, purgatory->quota + nr);
-}
-
 /* Collect the units of all pools, and shut them. */
 static void purgatory_collect(struct twheel_purgatory *purgatory)
 {
@@ -180,7 +173,7 @@ static void purgatory_collect(struct twheel_purgatory *purgatory)
 		pool = &per_cpu_ptr(purgatory->pools, cpu)->quota;
 		/* A pool that is shut stays so without the lock. */
 		if (atomic_read(pool) != TWHEEL_POOL_SHUT)
-			purgatory_add_quota(purgatory, atomic_xchg(pool, TWHEEL_POOL_SHUT));
+			purgatory->quota += atomic_xchg(pool, TWHEEL_POOL_SHUT);
 	}
 	purgatory->shut = true;
 }
@@ -197,26 +190,26 @@ static void purgatory_reopen(struct twheel_purgatory *purgatory, int quota)
 	else
 		purgatory->shut = false;
 	old = atomic_xchg(&raw_cpu_ptr(purgatory->pools)->quota, quota);
-	purgatory_add_quota(purgatory, max(old, 0));
+	purgatory->quota += max(old, 0);
 }
 
-/* Number of operations that have ended and still have a unit; not more than that. */
-static int purgatory_nr_ending(struct twheel_purgatory *purgatory)
+/* Return: number of pending operations, or more, if the pools are shut. */
+static s64 purgatory_nr_pending(struct twheel_purgatory *purgatory)
 {
 	const struct twheel_pool *pool;
-	u64 nr = 0, returned = 0;
 	unsigned int cpu, i;
+	s64 nr = 0;
 
 	for_each_possible_cpu(cpu) {
 		pool = per_cpu_ptr(purgatory->pools, cpu);
 		for (i = 0; i < ARRAY_SIZE(pool->ended); i++)
-			nr += READ_ONCE(pool->ended[i]);
+			nr -= READ_ONCE(pool->ended[i]);
 	}
-	/* An operation that is counted as ended since then is missing, one as returned is not. */
+	/* An operation that ends from now on counts. */
 	smp_rmb();
 	for_each_possible_cpu(cpu)
-		returned += READ_ONCE(per_cpu_ptr(purgatory->pools, cpu)->returned);
-	return max_t(s64, nr - returned, 0);
+		nr += READ_ONCE(per_cpu_ptr(purgatory->pools, cpu)->added);
+	return nr;
 }
 
 /* An add has found no unit in its pool. Return: as twheel_purgatory_charge(). */
@@ -232,14 +225,16 @@ noinline int twheel_purgatory_charge_slow(struct twheel_purgatory *purgatory)
 	if (purgatory->quota <= 0)
 		purgatory_collect(purgatory);
 	if (purgatory->quota > (int)(TWHEEL_PORTION * nr_cpu_ids)) {
-		purgatory_add_quota(purgatory, -TWHEEL_PORTION);
+		purgatory->quota -= TWHEEL_PORTION;
 		purgatory_reopen(purgatory, TWHEEL_PORTION - 1);
 	} else if (purgatory->quota > 0 ||
-		   purgatory->quota + purgatory->holds + purgatory_nr_ending(purgatory) > 0) {
-		purgatory_add_quota(purgatory, -1);
+		   purgatory_nr_pending(purgatory) < purgatory->max_pending) {
+		purgatory->quota--;
 	} else {
 		err = -ENOSPC;
+		goto out;
 	}
+	this_cpu_inc(purgatory->pools->added);
 out:
 	spin_unlock(&purgatory->lock);
 	return err;
@@ -248,13 +243,14 @@ out:
 /* Whether all units are back, if the purgatory is closed. */
 static bool purgatory_is_drained(const struct twheel_purgatory *purgatory)
 {
-	return READ_ONCE(purgatory->quota) == (int)purgatory->max_pending;
+	return purgatory->quota == (int)purgatory->max_pending;
 }
 
 /* Return a unit that does not go to the pool. The purgatory may be freed. */
 static void purgatory_return(struct twheel_purgatory *purgatory)
 {
-	purgatory_add_quota(purgatory, 1);
+	lockdep_assert_held(&purgatory->lock);
+	purgatory->quota++;
 	if (unlikely(purgatory->closed) && purgatory_is_drained(purgatory))
 		wake_up_all(&purgatory->drain);
 }
@@ -280,7 +276,7 @@ void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
 	unsigned long flags;
 
 	spin_lock_irqsave(&purgatory->lock, flags);
-	purgatory_add_quota(purgatory, -1);
+	purgatory->quota--;
 	purgatory->holds++;
 	spin_unlock_irqrestore(&purgatory->lock, flags);
 }

@@ -33,7 +33,6 @@ struct twheel_pool {
 	atomic_t		quota;		/* units for operations, or TWHEEL_POOL_SHUT */
 	spinlock_t		lock;		/* of @ops */
 	u64			added;		/* operations */
-	u64			returned;	/* units of ended operations */
 	u64			ended[TWHEEL_REASON_CANCELLED];	/* operations, by reason - 1 */
 	u64			watches;	/* of pending operations */
 	struct hlist_head	ops;		/* added here, without watches; and iterators */
@@ -95,19 +94,22 @@ int twheel_purgatory_charge_slow(struct twheel_purgatory *purgatory);
 void twheel_purgatory_uncharge_slow(struct twheel_purgatory *purgatory);
 
 /*
- * Take a unit of quota, with the lock of a bucket or a pool held, which orders this and the walk of
- * a drain. Return: 0, -ENOSPC or -ESHUTDOWN.
+ * Take a unit of quota for an operation that is added, with the lock of a bucket or a pool held,
+ * which orders this and the walk of a drain. Return: 0, -ENOSPC or -ESHUTDOWN.
  */
 static __always_inline int twheel_purgatory_charge(struct twheel_purgatory *purgatory)
 {
 	atomic_t *pool = &raw_cpu_ptr(purgatory->pools)->quota;
 	int quota = atomic_read(pool);
 
-	do {
-		if (unlikely(quota <= 0))
-			return twheel_purgatory_charge_slow(purgatory);
-	} while (unlikely(!atomic_try_cmpxchg(pool, &quota, quota - 1)));
-	return 0;
+	while (likely(quota > 0)) {
+		/* Before it has the unit, see purgatory_nr_pending(). */
+		this_cpu_inc(purgatory->pools->added);
+		if (likely(atomic_try_cmpxchg(pool, &quota, quota - 1)))
+			return 0;
+		this_cpu_dec(purgatory->pools->added);
+	}
+	return twheel_purgatory_charge_slow(purgatory);
 }
 
 /* Return the unit of an operation, after its callback. The purgatory may be freed. */
@@ -116,8 +118,6 @@ static __always_inline void twheel_purgatory_uncharge(struct twheel_purgatory *p
 	atomic_t *pool = &raw_cpu_ptr(purgatory->pools)->quota;
 	int quota = atomic_read(pool);
 
-	/* Before the unit is back, see purgatory_nr_ending(). */
-	this_cpu_inc(purgatory->pools->returned);
 	do {
 		if (unlikely((unsigned int)quota >= 2 * TWHEEL_PORTION)) {
 			twheel_purgatory_uncharge_slow(purgatory);
