@@ -59,6 +59,7 @@
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
@@ -154,17 +155,17 @@ __bpf_kfunc notrace int twheel_bpf_signal(u64 handle, const struct twheel_key *k
 {
 	struct twheel_signal_queue *queue;
 	int err = -ENOENT;
-	bool counted;
+	unsigned int counted = !twheel_on_task_stack();
 
 	if (twheel_stack_is_deep())
 		return -EBUSY;
-	counted = twheel_stack_enter();
+	this_cpu_add(twheel_nested, counted);
 	rcu_read_lock();
 	queue = twheel_signal_queue_find(handle);
 	if (queue)
 		err = twheel_signal_queue_add(queue, key, amount, value);
 	rcu_read_unlock();
-	twheel_stack_leave(counted);
+	this_cpu_sub(twheel_nested, counted);
 	return err;
 }
 

@@ -247,22 +247,6 @@ static inline bool twheel_stack_is_deep(void)
 	return twheel_stack_left() < THREAD_SIZE / 2;
 }
 
-/* Before a call that may nest. Return: @counted for twheel_stack_leave(). */
-static inline bool twheel_stack_enter(void)
-{
-	bool counted = !twheel_on_task_stack();
-
-	if (counted)
-		this_cpu_inc(twheel_nested);
-	return counted;
-}
-
-static inline void twheel_stack_leave(bool counted)
-{
-	if (counted)
-		this_cpu_dec(twheel_nested);
-}
-
 /*
  * The parts of an end, see op.c. They are inlined into complete, signal and expiry: 45 instructions
  * less for each.

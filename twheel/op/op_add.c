@@ -61,31 +61,24 @@ int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
 /* Whether keys, quorum and threshold are those that the condition needs. */
 static bool condition_valid(const struct twheel_op_args *args)
 {
+	u32 nr = args->nr_keys, quorum = args->quorum;
+
+	if (!args->threshold == (args->condition == TWHEEL_COND_SUM))
+		return false;
 	switch ((unsigned int)args->condition) {
 	case TWHEEL_COND_NONE:
-		return !args->nr_keys && !args->quorum && !args->threshold;
+		return !nr && !quorum;
 	case TWHEEL_COND_ANY:
 	case TWHEEL_COND_ALL:
-		return args->nr_keys && !args->quorum && !args->threshold;
-	case TWHEEL_COND_QUORUM:
-		return args->quorum && args->quorum <= args->nr_keys && !args->threshold;
 	case TWHEEL_COND_SUM:
-		return args->nr_keys && !args->quorum && args->threshold;
+		return nr && !quorum;
+	case TWHEEL_COND_QUORUM:
+		return quorum && quorum <= nr;
 	case TWHEEL_COND_PREDICATE:
-		return !args->quorum && !args->threshold;
+		return !quorum;
 	default:
 		return false;
 	}
-}
-
-/*
- * Whether an operation may have a cell. Its condition has no memory: progress in one life of the
- * cell would count for the next one.
- */
-static bool args_suit_cell(const struct twheel_op_args *args)
-{
-	return args->condition <= TWHEEL_COND_ANY && !args->slack_ns &&
-	       !(args->flags & TWHEEL_OP_WALL);
 }
 
 /**
@@ -107,29 +100,16 @@ int twheel_op_check(const struct twheel_op_args *args)
 		return -EINVAL;
 	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
 		return -EINVAL;
-	if (!condition_valid(args) || (args->flags & TWHEEL_OP_CELL && !args_suit_cell(args)))
+	if (!condition_valid(args))
+		return -EINVAL;
+	/* Progress in one life of a cell would count for the next one. */
+	if (args->flags & TWHEEL_OP_CELL && (args->condition > TWHEEL_COND_ANY || args->slack_ns ||
+					     args->flags & TWHEEL_OP_WALL))
 		return -EINVAL;
 	return args->nr_keys ? twheel_specs_check(args->specs, args->nr_keys, args->condition,
 						  args->flags & TWHEEL_OP_CELL) : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
-
-/* The keys or the amount that the condition misses at first. */
-static u64 initial_missing(const struct twheel_op_args *args)
-{
-	switch (args->condition) {
-	case TWHEEL_COND_ANY:
-		return 1;
-	case TWHEEL_COND_ALL:
-		return args->nr_keys;
-	case TWHEEL_COND_QUORUM:
-		return args->quorum;
-	case TWHEEL_COND_SUM:
-		return args->threshold;
-	default:
-		return 0;
-	}
-}
 
 /*
  * Make the operation pending, with its shard and its bucket or pool locked and a unit of quota.
@@ -274,7 +254,8 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 			goto rejected;
 		op->watches = watches;
 		op->missing = likely(args->condition == TWHEEL_COND_ANY) ? 1 :
-			      initial_missing(args);
+			      args->condition == TWHEEL_COND_ALL ? nr :
+			      args->quorum + args->threshold;
 		if (unlikely(!twheel_purgatory_charge_watches(purgatory, nr))) {
 			ret = -ENOSPC;
 			goto rejected;

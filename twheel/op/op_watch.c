@@ -24,6 +24,7 @@
 #include <linux/bits.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/kernel.h>
 #include <trace/events/twheel.h>
 
 #include "op.h"
@@ -63,42 +64,6 @@ noinline void twheel_watches_init_rest(struct twheel_op *op, const struct twheel
 	}
 }
 
-/* New watches by the hashes of their keys: numbers from 1 on, 0 at the end of a chain; zeroed */
-struct watch_index {
-	u8	first[TWHEEL_MAX_KEYS];
-	u8	next[TWHEEL_MAX_KEYS + 1];
-};
-
-static u8 *index_first(struct watch_index *index, const struct twheel_watch *watch)
-{
-	return &index->first[watch->hash % TWHEEL_MAX_KEYS];
-}
-
-static void index_fill(struct watch_index *index, const struct twheel_watch *watches, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		index->next[i + 1] = *index_first(index, &watches[i]);
-		*index_first(index, &watches[i]) = i + 1;
-	}
-}
-
-/* Return: a bit for each new watch whose key the locked operation watches already. */
-static u64 index_find_watched(struct watch_index *index, const struct twheel_op *op,
-			      const struct twheel_watch *watches)
-{
-	const struct twheel_watch *watch;
-	u64 watched = 0;
-	u8 i;
-
-	for (watch = op->nr_watches ? op->watches : NULL; watch; watch = watch->next)
-		for (i = *index_first(index, watch); i; i = index->next[i])
-			if (twheel_key_equal(&watches[i - 1].key, &watch->key))
-				watched |= BIT_ULL(i - 1);
-	return watched;
-}
-
 /*
  * Append watches to those of a locked operation. They follow the earlier ones: users see the keys
  * in the order in which they added them. Each gets the lowest bit that no other one has.
@@ -136,17 +101,27 @@ static void op_append(struct twheel_op *op, struct twheel_watch *watches, u32 nr
 int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr, bool charged)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
-	struct watch_index index = {};
+	/* Numbers of the new watches from 1 on, by hash, in the next free place */
+	u8 index[2 * TWHEEL_MAX_KEYS] = {};
+	const struct twheel_watch *watch;
 	struct twheel_shard *shard;
 	struct twheel_key_at at;
-	u32 i, new = 0;
-	u64 watched;
+	u32 i, place, new = 0;
+	u64 watched = 0;
 
-	index_fill(&index, watches, nr);
+	for (i = 0; i < nr; i++) {
+		place = watches[i].hash;
+		while (index[place % ARRAY_SIZE(index)])
+			place++;
+		index[place % ARRAY_SIZE(index)] = i + 1;
+	}
 	shard = twheel_op_lock_pending(op);
 	if (IS_ERR(shard))
 		return PTR_ERR(shard);
-	watched = index_find_watched(&index, op, watches);
+	for (watch = op->nr_watches ? op->watches : NULL; watch; watch = watch->next)
+		for (place = watch->hash; (i = index[place % ARRAY_SIZE(index)]); place++)
+			if (twheel_key_equal(&watches[i - 1].key, &watch->key))
+				watched |= BIT_ULL(i - 1);
 	for (i = 0; i < nr; i++)
 		if (!(watched & BIT_ULL(i)))
 			watches[new++] = watches[i];
