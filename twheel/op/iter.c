@@ -148,8 +148,8 @@ static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
  *
  * An operation that was added before, is pending during the whole walk, and whose set of keys does
  * not change, is visited once. Others may be visited, one whose keys change or whose predicate the
- * add is running more than once. The order is unspecified. An iterator that stands among the watches
- * of a key keeps this key. Until the end of the walk the table of keys does not shrink.
+ * add is running more than once. The order is unspecified. An iterator that stands among the
+ * watches of a key keeps this key. Until the end of the walk the table of keys does not shrink.
  *
  * Context: any.
  */

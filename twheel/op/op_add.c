@@ -63,7 +63,7 @@ static bool condition_valid(const struct twheel_op_args *args)
 {
 	u32 nr = args->nr_keys, quorum = args->quorum;
 
-	if (!args->threshold == (args->condition == TWHEEL_COND_SUM))
+	if (args->condition == TWHEEL_COND_SUM ? !args->threshold : args->threshold)
 		return false;
 	switch ((unsigned int)args->condition) {
 	case TWHEEL_COND_NONE:
@@ -111,12 +111,8 @@ int twheel_op_check(const struct twheel_op_args *args)
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
 
-/*
- * Make the operation pending, with its shard and its bucket or pool locked and a unit of quota.
- * @refs are the references of the module and of the caller.
- */
-static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *shard, u8 state,
-				     unsigned int refs, struct twheel_expiry at)
+/* Take @refs references, of the module and perhaps of the caller, and count the watches. */
+static __always_inline void op_account(struct twheel_op *op, unsigned int refs)
 {
 	/* No other thread knows the operation, and could take a reference. */
 	if (likely(!op->ops->looked_up && refcount_read(&op->ref) == 1))
@@ -124,6 +120,12 @@ static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *
 	else
 		refcount_add(refs, &op->ref);
 	this_cpu_add(op->purgatory->pools->watches, (u32)op->nr_watches);
+}
+
+/* Make the operation pending, with its shard and its bucket or pool locked. */
+static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *shard, u8 state,
+				     struct twheel_expiry at)
+{
 	/* Under the lock, so that look-ups rely on it while they hold the lock: see dev/file.c. */
 	WRITE_ONCE(op->timer.shard_flags, (unsigned long)shard | op->timer.shard_flags);
 	WRITE_ONCE(op->state, state | OP_PENDING);
@@ -147,7 +149,8 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
 		hlist_add_head(&op->listed, &pool->ops);
-		op_begin(op, shard, state, refs, at);
+		op_account(op, refs);
+		op_begin(op, shard, state, at);
 	}
 	spin_unlock(&pool->lock);
 	spin_unlock(&shard->lock);
@@ -191,8 +194,9 @@ static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_s
 	err = twheel_purgatory_charge(op->purgatory);
 	if (likely(!err)) {
 		twheel_key_link(&at, watch);
+		op_account(op, 1);
 		spin_lock(&shard->lock);
-		op_begin(op, shard, 0, 1, expiry);
+		op_begin(op, shard, 0, expiry);
 		spin_unlock(&shard->lock);
 	}
 	twheel_key_unlock_irqs_off(&at);

@@ -148,8 +148,8 @@ EXPORT_SYMBOL_GPL(twheel_purgatory_create);
 
 /*
  * Whether a caller of drain would wait for itself: the function of a timer of any wheel, since
- * operations may have other wheels than the purgatory, and that function may delay the end of one of
- * them; or a callback of the purgatory, known to lockdep only.
+ * operations may have other wheels than the purgatory, and that function may delay the end of one
+ * of them; or a callback of the purgatory, known to lockdep only.
  */
 static bool waits_for_itself(const struct twheel_purgatory *purgatory)
 {
@@ -401,7 +401,7 @@ void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_get_stats);
 
-/* Return: the first purgatory with a serial number above @serial, with a hold, or NULL. May sleep. */
+/* Return: the first purgatory with a serial number above @serial, held, or NULL. May sleep. */
 struct twheel_purgatory *twheel_purgatory_after(u64 serial)
 {
 	struct twheel_purgatory *purgatory, *next = NULL;

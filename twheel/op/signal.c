@@ -342,8 +342,12 @@ static __always_inline u32 signal_key(struct twheel_purgatory *purgatory,
 	else if (likely(twheel_watch_is_only(first)))
 		nr = signal_watch(&at, first, args);
 	else
-		/* By value, so that those of a signal of a single watch stay in registers. */
-		nr = signal_watches(purgatory, at.bucket, first, *args);
+		/* A copy, so that those of a signal of a single watch stay in registers. */
+		nr = signal_watches(purgatory, at.bucket, first, (struct signal_args) {
+			.kind = args->kind, .flags = args->flags, .limit = args->limit,
+			.amount = args->amount, .value = args->value, .fn = args->fn,
+			.data = args->data,
+		});
 	if (trace_twheel_signal_key_enabled())
 		signal_trace(copy, args->kind, nr);
 	return nr;
