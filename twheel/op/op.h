@@ -206,13 +206,15 @@ static __always_inline void twheel_watch_init(struct twheel_op *op, const struct
 					      const struct twheel_watch_spec *spec,
 					      struct twheel_watch *watch, u32 bit)
 {
+	const struct twheel_key key = spec->key;
+
 	watch->key_prev = NULL;
-	watch->key = spec->key;
+	watch->key = key;
 	watch->op = op;
 	watch->next = NULL;
 	watch->need = spec->need + !spec->need;
 	watch->bit = bit;
-	watch->hash = twheel_keys_hash(keys, &spec->key);
+	watch->hash = twheel_keys_hash(keys, &key);
 }
 
 /*

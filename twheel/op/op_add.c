@@ -111,15 +111,14 @@ int twheel_op_check(const struct twheel_op_args *args)
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
 
-/* Take @refs references, of the module and perhaps of the caller, and count the watches. */
-static __always_inline void op_account(struct twheel_op *op, unsigned int refs)
+/* Take the references of the module and perhaps of the caller. */
+static __always_inline void op_take_references(struct twheel_op *op, unsigned int refs)
 {
-	/* No other thread knows the operation, and could take a reference. */
+	/* No other thread knows the operation, and could take one. */
 	if (likely(!op->ops->looked_up && refcount_read(&op->ref) == 1))
 		refcount_set(&op->ref, 1 + refs);
 	else
 		refcount_add(refs, &op->ref);
-	this_cpu_add(op->purgatory->pools->watches, (u32)op->nr_watches);
 }
 
 /* Make the operation pending, with its shard and its bucket or pool locked. */
@@ -149,7 +148,7 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
 		hlist_add_head(&op->listed, &pool->ops);
-		op_account(op, refs);
+		op_take_references(op, refs);
 		op_begin(op, shard, state, at);
 	}
 	spin_unlock(&pool->lock);
@@ -181,7 +180,8 @@ static noinline void op_link_rest(struct twheel_op *op, struct twheel_watch *wat
 }
 
 /* Add an operation with watches: link the first one last. */
-static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_shard *shard,
+static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
+					   struct twheel_op *op, struct twheel_shard *shard,
 					   struct twheel_watch *watch, struct twheel_expiry expiry)
 {
 	struct twheel_key_at at;
@@ -190,11 +190,12 @@ static __always_inline int op_begin_linked(struct twheel_op *op, struct twheel_s
 	twheel_irqs_disable();
 	if (unlikely(watch->next))
 		op_link_rest(op, watch, true);
-	at = twheel_key_lock_irqs_off(&op->purgatory->keys, watch->hash);
-	err = twheel_purgatory_charge(op->purgatory);
+	at = twheel_key_lock_irqs_off(&purgatory->keys, watch->hash);
+	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
 		twheel_key_link(&at, watch);
-		op_account(op, 1);
+		op_take_references(op, 1);
+		this_cpu_add(purgatory->pools->watches, (u32)op->nr_watches);
 		spin_lock(&shard->lock);
 		op_begin(op, shard, 0, expiry);
 		spin_unlock(&shard->lock);
@@ -283,7 +284,7 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	if (unlikely(args->condition == TWHEEL_COND_PREDICATE))
 		ret = op_add_predicate(op, shard, args);
 	else if (likely(nr))
-		ret = op_begin_linked(op, shard, watches, at);
+		ret = op_begin_linked(purgatory, op, shard, watches, at);
 	else
 		ret = op_begin_listed(op, shard, 0, 1, at);
 	if (likely(ret >= 0))
