@@ -346,25 +346,6 @@ void twheel_op_change_end(struct twheel_purgatory *purgatory)
 	twheel_purgatory_release(purgatory);
 }
 
-/* Become the call that ends all, after the previous one. */
-static void ending_begin(struct twheel_purgatory *purgatory, struct twheel_ending *ending)
-{
-	spin_lock_irq(&purgatory->lock);
-	wait_event_lock_irq(purgatory->drain, !purgatory->ending, purgatory->lock);
-	purgatory->ending = ending;
-	wait_event_lock_irq(purgatory->drain, !purgatory->changing, purgatory->lock);
-	spin_unlock_irq(&purgatory->lock);
-}
-
-static void ending_end(struct twheel_purgatory *purgatory, const struct twheel_ending *ending)
-{
-	spin_lock_irq(&purgatory->lock);
-	purgatory->ending = NULL;
-	wake_up_all(&purgatory->drain);
-	wait_event_lock_irq(purgatory->drain, !ending->busy, purgatory->lock);
-	spin_unlock_irq(&purgatory->lock);
-}
-
 /*
  * End every pending operation. Those that are added meanwhile may be ended or not. @flags are
  * TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. Return: number of operations that were ended.
@@ -378,7 +359,13 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
 	u32 nr = 0;
 
 	might_sleep();
-	ending_begin(purgatory, &ending);
+	spin_lock_irq(&purgatory->lock);
+	/* One call at a time */
+	wait_event_lock_irq(purgatory->drain, !purgatory->ending, purgatory->lock);
+	purgatory->ending = &ending;
+	wait_event_lock_irq(purgatory->drain, !purgatory->changing, purgatory->lock);
+	spin_unlock_irq(&purgatory->lock);
+
 	twheel_op_iter_start(&iter, purgatory);
 	iter.all = true;
 	iter.may_sleep = true;
@@ -388,7 +375,12 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
 		nr += !twheel_op_end(op, reason, error, value);
 	}
 	twheel_op_iter_end(&iter);
-	ending_end(purgatory, &ending);
+
+	spin_lock_irq(&purgatory->lock);
+	purgatory->ending = NULL;
+	wake_up_all(&purgatory->drain);
+	wait_event_lock_irq(purgatory->drain, !ending.busy, purgatory->lock);
+	spin_unlock_irq(&purgatory->lock);
 	return nr + ending.nr;
 }
 

@@ -254,7 +254,7 @@ EXPORT_PER_CPU_SYMBOL_GPL(twheel_nested);
 noinline void twheel_op_done(struct twheel_op *op)
 {
 	WRITE_ONCE(op->owner, 0);
-	/* Pairs with the acquire in op_is_done(), which sees all accesses of the callback. */
+	/* Pairs with the acquire in twheel_op_cancel_sync(), which sees all of the callback. */
 	smp_store_release(&op->state, OP_DONE);
 	/*
 	 * Pairs with the barrier in wait_var_event(): the waiter sees the state, or this sees
@@ -406,12 +406,6 @@ int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
 }
 EXPORT_SYMBOL_GPL(twheel_op_end);
 
-static bool op_is_done(const struct twheel_op *op)
-{
-	/* Pairs with the release in twheel_op_done(): a waiter has a reference. */
-	return (smp_load_acquire(&op->state) & OP_STATE) == OP_DONE;
-}
-
 /**
  * twheel_op_cancel_sync - cancel an operation and wait for its callback
  * @op: the operation; the caller has a reference
@@ -439,7 +433,8 @@ int twheel_op_cancel_sync(struct twheel_op *op)
 		twheel_callback_wait((unsigned long)op->ops->try_complete);
 	/* Before the barrier in wait_var_event(); see twheel_op_done(). */
 	WRITE_ONCE(op->awaited, true);
-	wait_var_event(&op->state, op_is_done(op));
+	/* Pairs with the release in twheel_op_done(): the caller has a reference. */
+	wait_var_event(&op->state, (smp_load_acquire(&op->state) & OP_STATE) == OP_DONE);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);

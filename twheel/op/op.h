@@ -308,17 +308,12 @@ static __always_inline void op_unlink(struct twheel_op *op)
 	}
 }
 
-static __always_inline struct twheel_outcome *op_outcome(struct twheel_op *op)
-{
-	return op->nr_watches ? &op->watches->outcome : &op->outcome;
-}
-
 /* Record the result of a claimed and unlinked operation. */
 static __always_inline void op_record(struct twheel_op *op, enum twheel_reason reason, int error,
 				      u64 value, u64 time)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
-	struct twheel_outcome *outcome = op_outcome(op);
+	struct twheel_outcome *outcome = op->nr_watches ? &op->watches->outcome : &op->outcome;
 
 	outcome->value = value;
 	outcome->time = time;
