@@ -44,6 +44,7 @@
 #include <linux/smp.h>
 #include <trace/events/twheel.h>
 
+#include "../compat.h"
 #include "../core/twheel.h"
 #include "op.h"
 
@@ -184,7 +185,7 @@ static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 					   struct twheel_op *op, struct twheel_shard *shard,
 					   struct twheel_watch *watch, struct twheel_expiry expiry)
 {
-	struct twheel_key_at at;
+	struct twheel_key_at at __uninitialized;
 	int err;
 
 	twheel_irqs_disable();
