@@ -31,16 +31,11 @@
 
 /* Operations without watches */
 
-static struct twheel_pool *iter_pool(const struct twheel_op_iter *iter)
-{
-	return per_cpu_ptr(iter->purgatory->pools, iter->pool);
-}
-
 /* Return: the next operation of a list, with a reference, or NULL after a chunk or the list. */
 static struct twheel_op *iter_next_listed(struct twheel_op_iter *iter)
 {
 	struct hlist_node *cursor = &iter->cursor.listed, *node;
-	struct twheel_pool *pool = iter_pool(iter);
+	struct twheel_pool *pool = per_cpu_ptr(iter->purgatory->pools, iter->pool);
 	unsigned int budget = ITER_CHUNK;
 	struct twheel_op *op = NULL;
 
@@ -163,13 +158,6 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_start);
 
-static void iter_drop_op(struct twheel_op_iter *iter)
-{
-	if (iter->op)
-		twheel_op_put(iter->op);
-	iter->op = NULL;
-}
-
 /**
  * twheel_op_iter_next - get the next operation
  * @iter: the iterator; calls must be serialised
@@ -189,7 +177,8 @@ struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 		if (iter->may_sleep)
 			cond_resched();
 	}
-	iter_drop_op(iter);
+	if (iter->op)
+		twheel_op_put(iter->op);
 	iter->op = op;
 	return op;
 }
@@ -208,7 +197,7 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 	struct twheel_key_at at;
 
 	if (iter->pool < nr_cpu_ids) {
-		pool = iter_pool(iter);
+		pool = per_cpu_ptr(iter->purgatory->pools, iter->pool);
 		twheel_irqs_disable();
 		spin_lock(&pool->lock);
 		hlist_del_init(&iter->cursor.listed);
@@ -223,7 +212,8 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 	/* The keys that were removed meanwhile have not made the table shrink. */
 	if (atomic_dec_and_test(&keys->walks))
 		WRITE_ONCE(keys->look, true);
-	iter_drop_op(iter);
+	if (iter->op)
+		twheel_op_put(iter->op);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_end);
 

@@ -450,12 +450,6 @@ EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);
  * timers, and refuses to re-arm a timer after a change.
  */
 
-/* The clock was set before a re-arm. The reaper may be about to do the same. */
-static void op_cancel_on_set(struct twheel_op *op)
-{
-	twheel_op_end(op, TWHEEL_REASON_CANCELLED, -ECANCELED, 0);
-}
-
 /*
  * Re-arm the timer of an operation that has been added. Return: as twheel_timer_rearm_exact(). If
  * the operation is done, its wheel may have been destroyed; see op.c.
@@ -478,7 +472,7 @@ static int op_rearm(struct twheel_op *op, u64 deadline, u64 slack_ns, enum twhee
 void twheel_op_arm(struct twheel_op *op, u64 deadline, u64 slack_ns)
 {
 	if (op_rearm(op, deadline, slack_ns, TWHEEL_REARM_IF_UNARMED) == -ECANCELED)
-		op_cancel_on_set(op);
+		twheel_op_end(op, TWHEEL_REASON_CANCELLED, -ECANCELED, 0);
 }
 
 int twheel_op_rearm_locked(struct twheel_op *op, u64 deadline, u64 slack_ns,
@@ -500,8 +494,9 @@ int twheel_op_rearm_locked(struct twheel_op *op, u64 deadline, u64 slack_ns,
 	ret = op_rearm(op, deadline, slack_ns, mode);
 	if (ret > 0)
 		trace_twheel_op_rearm(op, slack_ns);
+	/* The clock was set before. The reaper may be about to do the same. */
 	if (unlikely(ret == -ECANCELED))
-		op_cancel_on_set(op);
+		twheel_op_end(op, TWHEEL_REASON_CANCELLED, -ECANCELED, 0);
 	twheel_op_put(op);
 	return ret < 0 ? -EALREADY : ret;
 }
@@ -520,8 +515,7 @@ int twheel_op_rearm_locked(struct twheel_op *op, u64 deadline, u64 slack_ns,
  * TWHEEL_OP_CANCEL_ON_SET this call cancels the operation if the clock was set and the wheel
  * has not cancelled it yet.
  *
- * Context: process or softirq, with interrupts enabled and without locks that its callback
- * takes.
+ * Context: as twheel_op_end().
  * Return:
  * * %1         - the deadline was moved
  * * %0         - it was not moved because of @mode

@@ -65,8 +65,7 @@ static inline bool twheel_op_has_predicate(const struct twheel_op *op)
 /* Whether a condition counts the signals of each key. */
 static inline bool twheel_op_counts_signals(enum twheel_condition condition)
 {
-	return condition == TWHEEL_COND_ANY || condition == TWHEEL_COND_ALL ||
-	       condition == TWHEEL_COND_QUORUM;
+	return condition >= TWHEEL_COND_ANY && condition <= TWHEEL_COND_QUORUM;
 }
 
 /*

@@ -158,19 +158,15 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 	return err;
 }
 
-/* Link or unlink the watches behind the first one of an operation that is not pending. */
-static noinline void op_link_rest(struct twheel_op *op, struct twheel_watch *watch, bool link)
+/* Link the watches behind the first one of an operation that is not pending. */
+static noinline void op_link_rest(struct twheel_keys *keys, struct twheel_watch *watch)
 {
-	struct twheel_keys *keys = &op->purgatory->keys;
 	unsigned int budget = TWHEEL_LINK_CHUNK;
 
 	while ((watch = watch->next)) {
 		const struct twheel_key_at at = twheel_key_lock_irqs_off(keys, watch->hash);
 
-		if (link)
-			twheel_key_link(&at, watch);
-		else
-			twheel_key_unlink(&at, watch);
+		twheel_key_link(&at, watch);
 		twheel_key_unlock_irqs_off(&at);
 		if (unlikely(!--budget)) {
 			twheel_irqs_enable();
@@ -190,7 +186,7 @@ static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 
 	twheel_irqs_disable();
 	if (unlikely(watch->next))
-		op_link_rest(op, watch, true);
+		op_link_rest(&purgatory->keys, watch);
 	at = twheel_key_lock_irqs_off(&purgatory->keys, watch->hash);
 	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
@@ -203,7 +199,7 @@ static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 	}
 	twheel_key_unlock_irqs_off(&at);
 	if (unlikely(err))
-		op_link_rest(op, watch, false);
+		twheel_op_unlink(op);
 	twheel_irqs_enable();
 	return err;
 }

@@ -110,8 +110,7 @@ u64 twheel_op_read_cell(struct twheel_op *op, bool *idle)
  * Programs raise a deadline without the kernel. This makes the timer follow an earlier one. The
  * word comes first: a look in between queues the timer for @to.
  *
- * Context: process or softirq, with interrupts enabled and without locks that its callback
- * takes.
+ * Context: as twheel_op_end().
  * Return:
  * * %0         - the cell has the new word
  * * %-EAGAIN   - it had another one

@@ -194,8 +194,7 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
  * TWHEEL_COND_ALL needs these keys too. A predicate runs after the keys are watched, so that
  * it misses no change.
  *
- * Context: process or softirq, with interrupts enabled and without locks that its predicate
- * or its callback takes.
+ * Context: as twheel_op_end(), also for its predicate.
  * Return:
  * * number of keys that it did not watch before
  * * %-EINVAL   - the operation has no condition; no key, or more than TWHEEL_MAX_KEYS in all;
@@ -277,8 +276,7 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
  * are satisfied. TWHEEL_COND_QUORUM does not count the key even if it was satisfied.
  * TWHEEL_COND_SUM keeps the amounts that were signalled under it.
  *
- * Context: process or softirq, with interrupts enabled and without locks that its callback
- * takes.
+ * Context: as twheel_op_end().
  * Return: the memory of its watch, which the caller may reuse, or an ERR_PTR():
  * * %-ESRCH    - it does not watch the key, or the call that adds the key has not returned
  * * %-EINVAL   - its condition could never hold without the key, or it has none

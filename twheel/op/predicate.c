@@ -120,8 +120,7 @@ bool twheel_op_serve(struct twheel_op *op)
  *
  * If another thread is running the predicate, that thread runs it once more.
  *
- * Context: process or softirq, with interrupts enabled and without locks that its predicate
- * or its callback takes.
+ * Context: as twheel_op_end(), also for its predicate.
  * Return:
  * * %1         - the predicate completed the operation; its callback has returned, with the
  *   exceptions listed at &struct twheel_op_ops
