@@ -21,7 +21,6 @@
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
-#include <linux/string.h>
 #include <linux/wait.h>
 
 #include "op.h"

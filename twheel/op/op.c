@@ -99,7 +99,6 @@
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/llist.h>
-#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>

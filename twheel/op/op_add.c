@@ -37,7 +37,6 @@
  */
 #include <linux/bug.h>
 #include <linux/build_bug.h>
-#include <linux/err.h>
 #include <linux/export.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>

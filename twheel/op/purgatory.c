@@ -47,10 +47,8 @@
 #include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
-#include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
-#include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
@@ -77,7 +75,6 @@ static struct twheel_purgatory *purgatory_alloc(bool account)
 {
 	gfp_t gfp = GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0);
 	struct twheel_purgatory *purgatory;
-	struct twheel_pool *pool;
 	unsigned int cpu;
 
 	purgatory = kzalloc(sizeof(*purgatory), gfp);
@@ -89,11 +86,8 @@ static struct twheel_purgatory *purgatory_alloc(bool account)
 		kfree(purgatory);
 		return ERR_PTR(-ENOMEM);
 	}
-	for_each_possible_cpu(cpu) {
-		pool = per_cpu_ptr(purgatory->pools, cpu);
-		spin_lock_init(&pool->lock);
-		INIT_HLIST_HEAD(&pool->ops);
-	}
+	for_each_possible_cpu(cpu)
+		spin_lock_init(&per_cpu_ptr(purgatory->pools, cpu)->lock);
 	spin_lock_init(&purgatory->lock);
 	INIT_WORK(&purgatory->deferred_work, twheel_op_deferred_fn);
 	init_waitqueue_head(&purgatory->drain);
