@@ -271,15 +271,16 @@ void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
 
 	spin_lock_irqsave(&purgatory->lock, flags);
 	purgatory->quota--;
-	purgatory->holds++;
 	spin_unlock_irqrestore(&purgatory->lock, flags);
 }
 
-/* The purgatory may be freed. */
+/*
+ * The purgatory may be freed. The unit goes back to ->quota, which the hold may have overdrawn while
+ * pools have units: there it would raise the limit.
+ */
 void twheel_purgatory_release(struct twheel_purgatory *purgatory)
 {
 	spin_lock_irq(&purgatory->lock);
-	purgatory->holds--;
 	purgatory_return(purgatory);
 	spin_unlock_irq(&purgatory->lock);
 }
@@ -316,8 +317,7 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 	/* Refuse further adds. */
 	spin_lock_irq(&purgatory->lock);
 	if (!purgatory->closed) {
-		/* Also read without the lock: pairs with the lock of a bucket or a pool. */
-		WRITE_ONCE(purgatory->closed, true);
+		purgatory->closed = true;
 		purgatory_collect(purgatory);
 	}
 	spin_unlock_irq(&purgatory->lock);

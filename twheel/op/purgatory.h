@@ -46,7 +46,6 @@ struct twheel_purgatory {
 	struct twheel_pool __percpu *pools;
 	u32			max_pending;
 	u32			max_watches;	/* 0 for no limit */
-	bool			closed;		/* it is drained; written with @lock held */
 	struct twheel_keys	keys;
 	char			name[TWHEEL_PURGATORY_NAME];
 	struct list_head	listed;		/* with twheel_purgatories_lock held */
@@ -56,8 +55,8 @@ struct twheel_purgatory {
 	spinlock_t		lock ____cacheline_aligned_in_smp;	/* innermost */
 	/* With @lock held */
 	int			quota;		/* units left here; negative after overdrafts */
-	int			holds;		/* units taken by other users than operations */
 	bool			shut;		/* all pools are shut */
+	bool			closed;		/* it is drained */
 	unsigned int		changing;	/* calls that change the keys of an operation */
 	struct twheel_ending	*ending;	/* the call that ends all operations, or NULL */
 	wait_queue_head_t	drain;		/* all units are back; @changing and @ending */
