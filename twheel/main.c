@@ -28,13 +28,20 @@ static int __init twheel_init(void)
 	err = twheel_reapers_init();
 	if (err)
 		return err;
+	err = twheel_purgatories_init();
+	if (err)
+		goto exit_reapers;
 	err = twheel_device_init();
-	if (err) {
-		twheel_reapers_exit();
-		return err;
-	}
+	if (err)
+		goto exit_purgatories;
 	twheel_debugfs_init();
 	return 0;
+
+exit_purgatories:
+	twheel_purgatories_exit();
+exit_reapers:
+	twheel_reapers_exit();
+	return err;
 }
 
 static void __exit twheel_exit(void)

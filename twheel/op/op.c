@@ -38,14 +38,15 @@
  *
  *	adding CPU                        CPU that drains
  *	----------                        ---------------
- *	lock bucket (or shard and pool)   close the quota of all pools
+ *	lock bucket                       close the quota of all pools
  *	take a unit of quota, or fail     for each bucket and pool:
  *	link                                lock; end the operations; unlock
  *	lock shard, arm, unlock           wait until all units are back
- *	unlock bucket (or pool and shard)
+ *	unlock bucket
  *
  * The CPU that locks the bucket last sees the stores of the other: the add finds the quota closed,
- * or the drain finds the operation.
+ * or the drain finds the operation. An add to the list of a pool takes its unit first, locks the
+ * shard and the pool, and looks whether the purgatory is closed.
  *
  *
  * References and units
@@ -274,7 +275,7 @@ static noinline void op_defer(struct twheel_op *op)
 	WRITE_ONCE(op->owner, 0);
 	/* Only the work item that is queued here removes the first one. */
 	if (llist_add(&op->deferred, &purgatory->deferred))
-		queue_work(system_highpri_wq, &purgatory->deferred_work);
+		queue_work(twheel_op_wq, &purgatory->deferred_work);
 }
 
 void twheel_op_deferred_fn(struct work_struct *work)

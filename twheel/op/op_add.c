@@ -141,18 +141,29 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 	int err;
 
 	twheel_irqs_disable();
+	/* Before the locks: at the limit it visits all pools. */
+	err = twheel_purgatory_charge(purgatory);
+	if (unlikely(err))
+		goto out;
 	op->pool = raw_smp_processor_id();
 	pool = per_cpu_ptr(purgatory->pools, op->pool);
 	spin_lock(&shard->lock);
 	spin_lock(&pool->lock);
-	err = twheel_purgatory_charge(purgatory);
-	if (likely(!err)) {
+	if (likely(!READ_ONCE(purgatory->closed))) {
 		hlist_add_head(&op->listed, &pool->ops);
 		op_take_references(op, refs);
 		op_begin(op, shard, state, at);
+	} else {
+		/* The walk of the drain may have visited the pool. It waits for the unit. */
+		err = -ESHUTDOWN;
 	}
 	spin_unlock(&pool->lock);
 	spin_unlock(&shard->lock);
+	if (unlikely(err)) {
+		this_cpu_dec(purgatory->pools->added);
+		twheel_purgatory_uncharge(purgatory);
+	}
+out:
 	twheel_irqs_enable();
 	return err;
 }

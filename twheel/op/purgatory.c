@@ -69,6 +69,8 @@ DEFINE_MUTEX(twheel_purgatories_lock);
 LIST_HEAD(twheel_purgatories);
 static u64 last_serial;
 
+struct workqueue_struct *twheel_op_wq;
+
 static struct lock_class_key map_key;
 
 static struct twheel_purgatory *purgatory_alloc(bool account)
@@ -143,11 +145,12 @@ EXPORT_SYMBOL_GPL(twheel_purgatory_create);
 /*
  * Whether a caller of drain would wait for itself: the function of a timer of any wheel, since
  * operations may have other wheels than the purgatory, and that function may delay the end of one
- * of them; or a callback of the purgatory, known to lockdep only.
+ * of them; or a callback of the purgatory, known if it was deferred, and to lockdep.
  */
 static bool waits_for_itself(const struct twheel_purgatory *purgatory)
 {
-	return WARN_ON_ONCE(in_interrupt() || kthread_func(current) == twheel_reaper) ||
+	return WARN_ON_ONCE(in_interrupt() || kthread_func(current) == twheel_reaper ||
+			    current_work() == &purgatory->deferred_work) ||
 	       /* It is negative after lockdep has been disabled by a report. */
 	       WARN_ON_ONCE(IS_ENABLED(CONFIG_LOCKDEP) && lock_is_held(&purgatory->map) > 0);
 }
@@ -275,8 +278,8 @@ void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
 }
 
 /*
- * The purgatory may be freed. The unit goes back to ->quota, which the hold may have overdrawn while
- * pools have units: there it would raise the limit.
+ * The purgatory may be freed. The unit goes back to ->quota, which the hold may have overdrawn
+ * while pools have units: there it would raise the limit.
  */
 void twheel_purgatory_release(struct twheel_purgatory *purgatory)
 {
@@ -317,7 +320,7 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 	/* Refuse further adds. */
 	spin_lock_irq(&purgatory->lock);
 	if (!purgatory->closed) {
-		purgatory->closed = true;
+		WRITE_ONCE(purgatory->closed, true);
 		purgatory_collect(purgatory);
 	}
 	spin_unlock_irq(&purgatory->lock);
@@ -402,7 +405,7 @@ struct twheel_purgatory *twheel_purgatory_after(u64 serial)
 
 	mutex_lock(&twheel_purgatories_lock);
 	list_for_each_entry(purgatory, &twheel_purgatories, listed) {
-		if (purgatory->serial > serial) {
+		if (purgatory->serial > serial && !READ_ONCE(purgatory->closed)) {
 			/* Its end takes the lock before it drains it. */
 			twheel_purgatory_hold(purgatory);
 			next = purgatory;
@@ -413,7 +416,15 @@ struct twheel_purgatory *twheel_purgatory_after(u64 serial)
 	return next;
 }
 
+/* With a rescuer, since callbacks may end what reclaim waits for; not bound to a busy CPU. */
+int __init twheel_purgatories_init(void)
+{
+	twheel_op_wq = alloc_workqueue("twheel_op", WQ_MEM_RECLAIM | WQ_HIGHPRI | WQ_UNBOUND, 0);
+	return twheel_op_wq ? 0 : -ENOMEM;
+}
+
 void twheel_purgatories_exit(void)
 {
 	WARN_ON_ONCE(!list_empty(&twheel_purgatories));
+	destroy_workqueue(twheel_op_wq);
 }

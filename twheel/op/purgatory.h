@@ -56,7 +56,7 @@ struct twheel_purgatory {
 	/* With @lock held */
 	int			quota;		/* units left here; negative after overdrafts */
 	bool			shut;		/* all pools are shut */
-	bool			closed;		/* it is drained */
+	bool			closed;		/* it is drained; also read without the lock */
 	unsigned int		changing;	/* calls that change the keys of an operation */
 	struct twheel_ending	*ending;	/* the call that ends all operations, or NULL */
 	wait_queue_head_t	drain;		/* all units are back; @changing and @ending */
@@ -93,8 +93,8 @@ int twheel_purgatory_charge_slow(struct twheel_purgatory *purgatory);
 void twheel_purgatory_uncharge_slow(struct twheel_purgatory *purgatory);
 
 /*
- * Take a unit of quota for an operation that is added, with the lock of a bucket or a pool held,
- * which orders this and the walk of a drain. Return: 0, -ENOSPC or -ESHUTDOWN.
+ * Take a unit of quota for an operation that is added, with the lock of a bucket held, which orders
+ * this and the walk of a drain; or see op_begin_listed(). Return: 0, -ENOSPC or -ESHUTDOWN.
  */
 static __always_inline int twheel_purgatory_charge(struct twheel_purgatory *purgatory)
 {
@@ -149,10 +149,12 @@ bool twheel_key_is_watched(struct twheel_purgatory *purgatory, const struct twhe
 /* purgatory.c */
 extern struct list_head twheel_purgatories;
 extern struct mutex twheel_purgatories_lock;
+extern struct workqueue_struct *twheel_op_wq;	/* of deferred callbacks */
 
 void twheel_purgatory_count(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats);
 struct twheel_purgatory *twheel_purgatory_after(u64 serial);
+int __init twheel_purgatories_init(void);
 void twheel_purgatories_exit(void);
 
 #endif /* _TWHEEL_OP_PURGATORY_H */
