@@ -285,26 +285,15 @@ struct twheel_ending {
 };
 
 /*
- * Begin to change the keys of an operation: hold the purgatory until twheel_op_change_end(), and
- * keep calls that end all operations from walking. Return: 0; -ENOENT or -EALREADY; -EINVAL if it
- * has no condition; or -EAGAIN if its cell is idle, and a call completes all.
+ * Begin to change the keys of an operation: keep calls that end all operations from walking, until
+ * twheel_op_change_end(). The purgatory is held. They wait, so the caller must not sleep. Return:
+ * 0, -EALREADY, or -EAGAIN if its cell is idle, and a call completes all.
  */
 int twheel_op_change_begin(struct twheel_op *op)
 {
-	struct twheel_shard *shard = twheel_op_lock_pending(op);
-	struct twheel_purgatory *purgatory;
+	struct twheel_purgatory *purgatory = op->purgatory;
 	struct twheel_ending *ending;
 	int err;
-
-	if (IS_ERR(shard))
-		return PTR_ERR(shard);
-	if (op->condition == TWHEEL_COND_NONE) {
-		twheel_op_unlock_irqs(shard);
-		return -EINVAL;
-	}
-	purgatory = op->purgatory;
-	twheel_purgatory_hold(purgatory);
-	twheel_op_unlock_irqs(shard);
 
 	spin_lock_irq(&purgatory->lock);
 	ending = purgatory->ending;
@@ -321,18 +310,15 @@ int twheel_op_change_begin(struct twheel_op *op)
 	if (!--ending->busy && purgatory->ending != ending)
 		wake_up_all(&purgatory->drain);
 	spin_unlock_irq(&purgatory->lock);
-	twheel_purgatory_release(purgatory);
 	return err ?: -EALREADY;
 }
 
-/* The purgatory may be freed, unless an operation of the caller has a unit of its quota. */
 void twheel_op_change_end(struct twheel_purgatory *purgatory)
 {
 	spin_lock_irq(&purgatory->lock);
 	if (!--purgatory->changing && purgatory->ending)
 		wake_up_all(&purgatory->drain);
 	spin_unlock_irq(&purgatory->lock);
-	twheel_purgatory_release(purgatory);
 }
 
 /*

@@ -150,6 +150,25 @@ int twheel_op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr,
 	return new;
 }
 
+/*
+ * Hold the purgatory of a pending operation whose keys may change. Return: the purgatory, or
+ * ERR_PTR() of -ENOENT, -EALREADY, or -EINVAL if it has no condition.
+ */
+static struct twheel_purgatory *op_hold_purgatory(struct twheel_op *op)
+{
+	struct twheel_shard *shard = twheel_op_lock_pending(op);
+	struct twheel_purgatory *purgatory = ERR_PTR(-EINVAL);
+
+	if (IS_ERR(shard))
+		return ERR_CAST(shard);
+	if (op->condition != TWHEEL_COND_NONE) {
+		purgatory = op->purgatory;
+		twheel_purgatory_hold(purgatory);
+	}
+	twheel_op_unlock_irqs(shard);
+	return purgatory;
+}
+
 /* twheel_op_watch() for a caller that may be able to sleep. */
 int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		      struct twheel_watch *watches, u32 nr_keys, bool may_sleep)
@@ -159,20 +178,22 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
 
 	if (!nr_keys)
 		return -EINVAL;
-	ret = twheel_op_change_begin(op);
-	if (ret)
-		return ret;
-	purgatory = op->purgatory;
+	purgatory = op_hold_purgatory(op);
+	if (IS_ERR(purgatory))
+		return PTR_ERR(purgatory);
 	if (twheel_specs_check(specs, nr_keys, op->condition, twheel_op_has_cell(op))) {
 		ret = -EINVAL;
 	} else {
 		twheel_watch_init(op, &purgatory->keys, specs, watches, 0);
 		twheel_watches_init_rest(op, &purgatory->keys, specs, watches, nr_keys);
-		ret = twheel_keys_check(&purgatory->keys, watches, nr_keys, may_sleep);
+		ret = twheel_keys_check(&purgatory->keys, watches, nr_keys, may_sleep) ?:
+		      twheel_op_change_begin(op);
 	}
-	if (!ret)
+	if (!ret) {
 		ret = twheel_op_attach(op, watches, nr_keys, false);
-	twheel_op_change_end(purgatory);
+		twheel_op_change_end(purgatory);
+	}
+	twheel_purgatory_release(purgatory);
 	if (ret > 0) {
 		trace_twheel_op_watch(op, ret);
 		/* The predicate may have become true before the links, as in an add. */
@@ -287,15 +308,19 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {
 	struct twheel_watch *watch = ERR_PTR(-EALREADY);
-	int err = twheel_op_change_begin(op);
-	struct twheel_purgatory *purgatory;
+	struct twheel_purgatory *purgatory = op_hold_purgatory(op);
 	struct twheel_shard *shard;
 	struct twheel_key_at at;
 	bool claimed = false;
+	int err;
 
-	if (err)
+	if (IS_ERR(purgatory))
+		return ERR_CAST(purgatory);
+	err = twheel_op_change_begin(op);
+	if (err) {
+		twheel_purgatory_release(purgatory);
 		return ERR_PTR(err);
-	purgatory = op->purgatory;
+	}
 	at = twheel_key_lock(&purgatory->keys, twheel_keys_hash(&purgatory->keys, key));
 	shard = twheel_op_lock(op);
 	if (shard) {
@@ -310,6 +335,7 @@ struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel
 	else
 		twheel_irqs_enable();
 	twheel_op_change_end(purgatory);
+	twheel_purgatory_release(purgatory);
 	if (claimed)
 		twheel_op_callback(op);
 	return watch;
