@@ -212,4 +212,32 @@ TEST_F(cgroup, operations_are_charged_to_the_cgroup_that_adds_them)
 	close(fd);
 }
 
+TEST_F(cgroup, leaf_of_another_cgroup_is_freed)
+{
+	struct twheel_add_args own = { .deadline = HOUR, .clock = CLOCK_MONOTONIC };
+	struct twheel_add_args detached = {
+		.flags = TWHEEL_ADD_DETACHED, .deadline = HOUR, .clock = CLOCK_MONOTONIC,
+	};
+	static struct twheel_event events[64];
+	__u64 a;
+	int fd;
+
+	ASSERT_TRUE(write_file(GROUP "/memory.max", "max"));
+	ASSERT_EQ(0, create_named("leak", 0600));
+	fd = twheel_open_named("leak", O_NONBLOCK);
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, op_add(fd, &own));
+	a = own.id;
+	ASSERT_TRUE(enter_group());
+	ASSERT_EQ(0, op_add(fd, &own));
+	ASSERT_EQ(0, op_cancel(fd, a));
+	ASSERT_EQ(1, read_events(fd, events, 64));
+	ASSERT_EQ(0, op_cancel(fd, own.id));
+	ASSERT_EQ(1, read_events(fd, events, 64));
+	ASSERT_EQ(0, op_add(fd, &detached));
+	ASSERT_EQ(1, write(self->leave, "0", 1));
+	close(fd);
+	EXPECT_EQ(1, remove_by_force("leak"));
+}
+
 TEST_HARNESS_MAIN

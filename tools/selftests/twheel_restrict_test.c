@@ -348,4 +348,29 @@ TEST_F(confined, rights_are_not_returned)
 	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 3);
 }
 
+TEST(restricted_error_does_not_depend_on_others)
+{
+	struct twheel_add_args detached = {
+		.flags = TWHEEL_ADD_DETACHED, .deadline = HOUR, .clock = CLOCK_MONOTONIC,
+	};
+	struct twheel_create_args args = create_args("order", 0600);
+	int fd, other;
+
+	args.max_file_pending = 1;
+	args.max_queue = 2;
+	fd = create_open(&args);
+	ASSERT_LE(0, fd);
+	other = twheel_open_named("order", O_NONBLOCK);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, file_restrict_to(fd, TWHEEL_RIGHT_ADD_DETACHED));
+	ASSERT_EQ(0, op_add(fd, &detached));
+	EXPECT_EQ(ENOSPC, op_add(fd, &detached));
+	ASSERT_EQ(0, op_add(other, &detached));
+	/* The same call, after another file has added. */
+	EXPECT_EQ(ENOSPC, op_add(fd, &detached));
+	close(fd);
+	close(other);
+	EXPECT_EQ(2, remove_by_force("order"));
+}
+
 TEST_HARNESS_MAIN

@@ -251,8 +251,11 @@ static __always_inline struct twheel_file_op *leaf_take(struct twheel_file *file
 	struct twheel_file_op *file_op;
 	u32 slot;
 
-	if (leaf_is_empty(leaf))
+	if (leaf_is_empty(leaf)) {
 		file->nr_empty--;
+		/* Another one without operations may precede it, of another cgroup. */
+		list_move(&leaf->partial, &file->partial[leaf->class]);
+	}
 	*id = twheel_leaf_take(&file->instance->ids, leaf, &slot,
 			       !twheel_file_may(file, TWHEEL_RIGHT_OTHERS));
 	if (!leaf->free)
@@ -506,24 +509,44 @@ static __always_inline bool file_is_free(const struct twheel_file *file)
 					  file->instance->max_file_pending;
 }
 
-/* Charge a detached operation to its queue. */
-static int detached_charge(const struct twheel_instance *instance, struct twheel_events *events)
+static void detached_uncharge_file(struct twheel_file *file)
 {
-	int err = 0;
+	atomic_dec(&file->nr_detached);
+	atomic_dec(&file->held_detached);
+}
 
+/*
+ * Charge a detached operation to its file, and then to its queue: a restricted file at its own
+ * limits neither fills the queue of others nor learns that it is full.
+ */
+static int detached_charge(struct twheel_file *file, struct twheel_events *events)
+{
+	int err;
+
+	spin_lock(&file->own.lock);
+	err = file_check(file, true);
+	if (!err) {
+		atomic_inc(&file->nr_detached);
+		atomic_inc(&file->held_detached);
+	}
+	spin_unlock(&file->own.lock);
+	if (err)
+		return err;
 	spin_lock(&events->lock);
 	if (events->shut)
 		err = -ESHUTDOWN;
-	else if (events->held >= instance->max_queue)
+	else if (events->held >= file->instance->max_queue)
 		err = -ENOBUFS;
 	else
 		twheel_events_add(events);
 	spin_unlock(&events->lock);
+	if (err)
+		detached_uncharge_file(file);
 	return err;
 }
 
 /*
- * Charge an operation to its file and, unless it is detached, to its queue, and take a slot of
+ * Charge an operation to its file and queue, unless it is detached, and take a slot of
  * @leaf, which is added to the file, or of one with a free slot. Returns NULL if there is none.
  */
 static __always_inline struct twheel_file_op *file_op_take(struct twheel_file *file,
@@ -534,8 +557,8 @@ static __always_inline struct twheel_file_op *file_op_take(struct twheel_file *f
 	int err = 0;
 
 	spin_lock(&file->own.lock);
-	if (unlikely(detached || !file_is_free(file)))
-		err = file_check(file, detached);
+	if (likely(!detached) && unlikely(!file_is_free(file)))
+		err = file_check(file, false);
 	if (unlikely(err)) {
 		file_op = ERR_PTR(err);
 		goto unlock;
@@ -544,12 +567,8 @@ static __always_inline struct twheel_file_op *file_op_take(struct twheel_file *f
 		file_add_leaf(file, leaf);
 	else if (unlikely(!file_find_leaf(file, class, &leaf)))
 		goto unlock;
-	if (likely(!detached)) {
+	if (likely(!detached))
 		twheel_events_add(&file->own);
-	} else {
-		atomic_inc(&file->nr_detached);
-		atomic_inc(&file->held_detached);
-	}
 	file_op = leaf_take(file, leaf, id);
 unlock:
 	spin_unlock(&file->own.lock);
@@ -569,7 +588,7 @@ static noinline struct twheel_file_op *file_op_alloc(struct twheel_file *file,
 	int err;
 
 	if (detached) {
-		err = detached_charge(file->instance, events);
+		err = detached_charge(file, events);
 		if (err)
 			return ERR_PTR(err);
 	}
@@ -586,6 +605,7 @@ static noinline struct twheel_file_op *file_op_alloc(struct twheel_file *file,
 	if (leaf)
 		leaf_free(file, leaf);
 	if (detached) {
+		detached_uncharge_file(file);
 		twheel_events_not_added(events);
 		twheel_events_uncharge(events, 1);
 	}

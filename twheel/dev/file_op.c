@@ -10,7 +10,8 @@
  * A leaf of a single operation serves those with many keys; those that need memory in front of
  * them: the timer of a periodic operation, or what that of one by CLOCK_REALTIME or with a cell
  * needs in addition; and tasks of another user than that of the file. A task uses only leaves that
- * are charged to its memory cgroup: no cgroup pays for the operations of another one.
+ * are charged to its memory cgroup: no cgroup pays for the operations of another one. It looks at
+ * two: when tasks of more cgroups use a file in turn, an operation may have a leaf to itself.
  *
  * The id of an operation is freed when the final event has been read, and its memory with the last
  * reference. A look-up may find the memory even after that, see file.c.
