@@ -34,6 +34,7 @@
  *	events->lock			spinlock, protects an event queue
  *	ids->lock			spinlock, protects the numbers of leaves; holds no other
  *	user->private_lock		spinlock, protects totals of private purgatories
+ *	users_lock			spinlock, protects the tree of users; holds no other
  *	locks of op/ and core/
  *
  * The spinlocks of dev/ are taken in process context only. user->lock, a mutex, is taken with none

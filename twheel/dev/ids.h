@@ -86,9 +86,11 @@ struct twheel_leaf {
  */
 struct twheel_id_leaf {
 	struct twheel_leaf	*leaf;
-	u64			generation : 64 - TWHEEL_INDEX_BITS;
-	u64			next : TWHEEL_INDEX_BITS;
+	u64			generation : 35;
+	u64			next : 29;
 };
+
+static_assert(TWHEEL_INDEX_BITS == 29);
 
 /**
  * struct twheel_ids - a table of ids

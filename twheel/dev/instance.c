@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -150,6 +151,7 @@ void twheel_instance_enter(struct twheel_instance *instance, struct twheel_user 
 	user = shown_user(user);
 	spin_lock(&user->private_lock);
 	list_add_tail(&instance->private, &user->private);
+	user->nr_private++;
 	spin_unlock(&user->private_lock);
 }
 
@@ -162,32 +164,28 @@ void twheel_instance_leave(struct twheel_instance *instance, struct twheel_user 
 	spin_lock(&user->private_lock);
 	instance_count(instance, user);
 	list_del(&instance->private);
+	user->nr_private--;
 	spin_unlock(&user->private_lock);
-}
-
-/* Count the first private purgatory of a user, and move it to the end of the list. */
-static bool instances_count_next(struct twheel_user *user)
-{
-	struct twheel_instance *instance;
-
-	spin_lock(&user->private_lock);
-	instance = list_first_entry_or_null(&user->private, struct twheel_instance, private);
-	if (instance) {
-		instance_count(instance, user);
-		list_move_tail(&instance->private, &user->private);
-	}
-	spin_unlock(&user->private_lock);
-	return instance;
 }
 
 /*
- * Count all private purgatories of a user, which are not more than its files. Another reader, which
- * moves them as well, has counted those that this one misses. May sleep.
+ * Count all private purgatories of a user: the first one, which moves to the end of the list, as
+ * often as there are some. Another reader, which moves them as well, has counted those that this
+ * one misses. May sleep.
  */
 void twheel_instances_count(struct twheel_user *user)
 {
-	int nr = atomic_read(&user->nr[TWHEEL_USER_FILES]);
+	struct twheel_instance *instance;
+	unsigned int done = 0;
 
-	while (nr-- > 0 && instances_count_next(user))
+	spin_lock(&user->private_lock);
+	while (done++ < user->nr_private && !fatal_signal_pending(current)) {
+		instance = list_first_entry(&user->private, struct twheel_instance, private);
+		instance_count(instance, user);
+		list_move_tail(&instance->private, &user->private);
+		spin_unlock(&user->private_lock);
 		cond_resched();
+		spin_lock(&user->private_lock);
+	}
+	spin_unlock(&user->private_lock);
 }

@@ -4,6 +4,7 @@
 #define _TWHEEL_DEV_USER_H
 
 #include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <linux/cred.h>
 #include <linux/init.h>
 #include <linux/list.h>
@@ -62,6 +63,9 @@ struct twheel_user_key {
 	struct user_namespace	*ns;
 };
 
+/* Keys are compared as memory. */
+static_assert(sizeof(struct twheel_user_key) == 2 * sizeof(kuid_t) + sizeof(void *));
+
 /**
  * struct twheel_user - limits and wheels of a user
  * @key: immutable, like @owner; with a reference to the namespace
@@ -76,6 +80,7 @@ struct twheel_user_key {
  * @private_lock: protects @private to @totals; taken outside of the locks of purgatories
  * @private: private purgatories of the user and of those that it is the owner of, the one that was
  *	counted least recently first
+ * @nr_private: number of these
  * @totals: of these purgatories, as far as they were counted, and of those that were destroyed
  * @idle: destroys the wheels when there are no operations
  * @share: in each reaper, unless it has an owner
@@ -91,6 +96,7 @@ struct twheel_user {
 	u64			wakeups;
 	spinlock_t		private_lock;	/* of the totals */
 	struct list_head	private;
+	unsigned int		nr_private;
 	u64			totals[TWHEEL_TOTALS];
 	struct delayed_work	idle;
 	struct twheel_share	share[];
