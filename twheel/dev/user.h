@@ -69,13 +69,13 @@ static_assert(sizeof(struct twheel_user_key) == 2 * sizeof(kuid_t) + sizeof(void
 /**
  * struct twheel_user - limits and wheels of a user
  * @key: immutable, like @owner; with a reference to the namespace
- * @node: in the tree of users
  * @owner: charged for it as well, with a reference, or NULL
+ * @wheel: by clock; NULL while unused
  * @ref: one per file, per name, per user that it is the owner of, and per operation added by
  *	another user than the opener
+ * @node: in the tree of users
  * @nr: what counts towards each limit
  * @lock: serialises creation and removal of @wheel; protects @wakeups
- * @wheel: by clock; NULL while unused
  * @wakeups: reaper wake-ups of destroyed wheels
  * @private_lock: protects @private to @totals; taken outside of the locks of purgatories
  * @private: private purgatories of the user and of those that it is the owner of, the one that was
@@ -86,13 +86,14 @@ static_assert(sizeof(struct twheel_user_key) == 2 * sizeof(kuid_t) + sizeof(void
  * @share: in each reaper, unless it has an owner
  */
 struct twheel_user {
+	/* Adds read these, and write @nr, which is in another cache line. */
 	struct twheel_user_key	key;
-	struct rb_node		node;
 	struct twheel_user	*owner;
+	struct twheel		*wheel[TWHEEL_CLOCK_REALTIME + 1];
 	refcount_t		ref;
+	struct rb_node		node;
 	atomic_t		nr[TWHEEL_USER_LIMITS];
 	struct mutex		lock;	/* of the wheels */
-	struct twheel		*wheel[TWHEEL_CLOCK_REALTIME + 1];
 	u64			wakeups;
 	spinlock_t		private_lock;	/* of the totals */
 	struct list_head	private;
