@@ -83,7 +83,7 @@ struct twheel_file_periodic {
 	bool			fixed_delay;
 	bool			ended;
 	bool			has_event;
-	struct twheel_wall_part	part;
+	struct twheel_wall_part	part __aligned(__alignof__(struct twheel_wall_timer));
 };
 
 /* @part precedes the operation, as it precedes a timer: with some space on 32-bit machines. */
