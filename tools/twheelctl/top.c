@@ -47,7 +47,7 @@ struct top {
 	double elapsed;
 	__u64 taken;
 	unsigned int rows;
-	long listed;
+	unsigned int listed;
 	struct twheel_pending pending[MAX_LISTED];
 };
 
@@ -134,7 +134,7 @@ static void print_frame(const struct top *t)
 	putchar('\n');
 
 	if (t->listed == MAX_LISTED)
-		printf("of %ld operations:\n", t->listed);
+		printf("of %u operations:\n", t->listed);
 	if (nr_rows(t))
 		print_pending_head();
 	else
