@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests for operations with a cell: the transitions of Documentation/cells-protocol.rst. The
- * suite plays the program. twheel_cell_test has what programs may ask for and what is refused, and
- * twheel_cell_race_test, on the rig, races on several CPUs.
+ * suite plays the program. twheel_cell_test tests requests and refusals, and twheel_cell_race_test,
+ * on the rig, races on several CPUs.
  */
 #include <linux/atomic.h>
 #include <linux/time64.h>

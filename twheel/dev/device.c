@@ -11,7 +11,7 @@
  *	events		an event queue; an instance has numbered ones for detached operations
  *	user		limits and wheels of a user, across all files
  *
- * A file includes headers of those before it in Kbuild only. Its first lines say what it has.
+ * A file includes headers of those before it in Kbuild only. Its banner describes it.
  *
  * References
  * ==========
