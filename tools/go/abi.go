@@ -3,87 +3,58 @@
 
 package twheel
 
-const (
-	addAbstime      = 0x1
-	addCell         = 0x10
-	addDetached     = 0x2
-	cellIdle        = 0x4000000000000000
-	cellLife        = 0x3ffffc0000000000
-	cellShift       = 0x10
-	cellTime        = 0x3ffffffffff
-	CondAll         = 0x2
-	CondAny         = 0x1
-	CondQuorum      = 0x3
-	CondSum         = 0x4
-	EventsConfirm   = 0x1
-	EventAgain      = 0x2
-	EventMore       = 0x1
-	maxBatch        = 0x400
-	ReasonCancelled = 0x3
-	ReasonCompleted = 0x1
-	ReasonExpired   = 0x2
-	iocAdd          = 0xc060f701
-	iocCancel       = 0xc010f702
-	iocComplete     = 0xc018f703
-	iocRearm        = 0xc020f704
-	iocSignal       = 0xc030f707
-	iocExchange     = 0xc020f709
-	iocBatch        = 0xc028f710
-	iocDrain        = 0xc008f712
-	iocEvents       = 0xc008f713
-	iocConfirm      = 0xc010f719
-	iocCells        = 0xc018f718
-)
+const addAbstime, addCell, addDetached = 0x1, 0x10, 0x2
+const cellIdle, cellLife, cellShift, cellTime = 0x4000000000000000, 0x3ffffc0000000000, 0x10, 0x3ffffffffff
+const CondAll, CondAny, CondQuorum, CondSum = 0x2, 0x1, 0x3, 0x4
+const EventsConfirm = 0x1
+const EventAgain, EventMore = 0x2, 0x1
+const maxBatch = 0x400
+const ReasonCancelled, ReasonCompleted, ReasonExpired = 0x3, 0x1, 0x2
+const iocAdd, iocCancel, iocComplete, iocRearm = 0xc060f701, 0xc010f702, 0xc018f703, 0xc020f704
+const iocSignal, iocExchange, iocBatch, iocDrain = 0xc030f707, 0xc020f709, 0xc028f710, 0xc008f712
+const iocEvents, iocConfirm, iocCells = 0xc008f713, 0xc010f719, 0xc018f718
 
-type (
-	addArgs struct {
-		flags, clock                       uint32
-		deadline, cookie, id, keys         uint64
-		nrKeys, keySize, condition, quorum uint32
-		threshold, slack, period, runs     uint64
-		queue, cell                        uint32
-	}
-	cancelArgs struct {
-		id              uint64
-		flags, reserved uint32
-	}
-	completeArgs struct {
-		id, value uint64
-		error     int32
-		flags     uint32
-	}
-	rearmArgs struct {
-		id, deadline, slack uint64
-		flags, moved        uint32
-	}
-	signalArgs struct {
-		key                               Key
-		amount, value                     uint64
-		limit, flags, completed, reserved uint32
-	}
-	exchangeArgs struct {
-		id, from, to    uint64
-		flags, reserved uint32
-	}
-	drainArgs struct {
-		flags, cancelled uint32
-	}
-	eventsArgs struct {
-		flags, queue uint32
-	}
-	confirmArgs struct {
-		id              uint64
-		flags, reserved uint32
-	}
-	cellsArgs struct {
-		flags, nr                       uint32
-		monotonicOffset, boottimeOffset int64
-	}
-	command struct {
-		cmd, reserved uint32
-	}
-	batchArgs struct {
-		commands, results                         uint64
-		nr, flags, size, resultSize, done, failed uint32
-	}
-)
+type addArgs struct {
+	flags, clock                       uint32
+	deadline, cookie, id, keys         uint64
+	nrKeys, keySize, condition, quorum uint32
+	threshold, slack, period, runs     uint64
+	queue, cell                        uint32
+}
+type cancelArgs struct {
+	id              uint64
+	flags, reserved uint32
+}
+type completeArgs struct {
+	id, value uint64
+	error     int32
+	flags     uint32
+}
+type rearmArgs struct {
+	id, deadline, slack uint64
+	flags, moved        uint32
+}
+type signalArgs struct {
+	key                               Key
+	amount, value                     uint64
+	limit, flags, completed, reserved uint32
+}
+type exchangeArgs struct {
+	id, from, to    uint64
+	flags, reserved uint32
+}
+type drainArgs struct{ flags, cancelled uint32 }
+type eventsArgs struct{ flags, queue uint32 }
+type confirmArgs struct {
+	id              uint64
+	flags, reserved uint32
+}
+type cellsArgs struct {
+	flags, nr                       uint32
+	monotonicOffset, boottimeOffset int64
+}
+type command struct{ cmd, reserved uint32 }
+type batchArgs struct {
+	commands, results                         uint64
+	nr, flags, size, resultSize, done, failed uint32
+}
