@@ -29,10 +29,7 @@ var (
 type Key [16]byte
 
 // Number returns the key of a number.
-func Number(number uint64) (key Key) {
-	*(*[8]byte)(key[8:]) = *(*[8]byte)(unsafe.Pointer(&number))
-	return key
-}
+func Number(number uint64) Key { return *(*Key)(unsafe.Pointer(&[2]uint64{0, number})) }
 
 // Text returns the key of a text of 1 to 16 bytes without a NUL.
 func Text(text string) (key Key, err error) {
@@ -82,17 +79,22 @@ type Event struct {
 type Queue struct{ file *os.File }
 
 // ioctl does not use Fd(), which would make the descriptor a blocking one.
-func ioctl[Args any](q *Queue, request uint32, args *Args) (result int, err error) {
+func ioctl[Args any](q *Queue, request uint32, args *Args) (result uintptr, err error) {
 	conn, _ := q.file.SyscallConn() // fails without a file only
 	err = os.ErrClosed
 	conn.Control(func(fd uintptr) {
 		ret, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, uintptr(request),
 			uintptr(unsafe.Pointer(args)))
-		if result, err = int(ret), nil; errno != 0 {
+		if result, err = ret, nil; errno != 0 {
 			err = errno
 		}
 	})
 	return result, err
+}
+
+func call[Args any](q *Queue, request uint32, args *Args) error {
+	_, err := ioctl(q, request, args)
+	return err
 }
 
 // Read waits for an event, and returns it and those behind it, up to max. It returns io.EOF
@@ -106,8 +108,7 @@ func (q *Queue) Read(max int) ([]Event, error) {
 
 // Confirm confirms an event of the latest Read of a queue that was opened with confirm.
 func (q *Queue) Confirm(event *Event) error {
-	_, err := ioctl(q, iocConfirm, &confirmArgs{id: event.ID})
-	return err
+	return call(q, iocConfirm, &confirmArgs{id: event.ID})
 }
 
 // Close closes the descriptor. A Read that waits returns.
@@ -128,11 +129,11 @@ func Open(name string) (*Purgatory, error) {
 	if name != "" {
 		node += "-" + name
 	}
-	fd, err := syscall.Open(node, syscall.O_RDWR|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	file, err := os.OpenFile(node, os.O_RDWR|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: node, Err: err}
+		return nil, err
 	}
-	p := &Purgatory{queue: &Queue{os.NewFile(uintptr(fd), node)}, reader: make(chan struct{})}
+	p := &Purgatory{queue: &Queue{file}, reader: make(chan struct{})}
 	go p.read()
 	return p, nil
 }
@@ -140,7 +141,7 @@ func Open(name string) (*Purgatory, error) {
 // Close cancels all operations but detached ones, waits until their events have been delivered, and
 // closes the descriptor. A Then must not call it.
 func (p *Purgatory) Close() error {
-	ioctl(p.queue, iocDrain, &drainArgs{})
+	call(p.queue, iocDrain, &drainArgs{})
 	<-p.reader
 	return p.queue.Close()
 }
@@ -153,17 +154,13 @@ func (p *Purgatory) Events(number, flags uint32) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{os.NewFile(uintptr(fd), p.queue.file.Name())}, nil
+	return &Queue{os.NewFile(fd, p.queue.file.Name())}, nil
 }
 
 // read delivers the events until the purgatory is drained or removed.
 func (p *Purgatory) read() {
 	defer close(p.reader)
-	for {
-		events, err := p.queue.Read(64)
-		if err != nil {
-			return
-		}
+	for events, err := p.queue.Read(64); err == nil; events, err = p.queue.Read(64) {
 		for i := range events {
 			if event := &events[i]; event.Cell != 0 {
 				p.cells.Load().end(event)
@@ -186,8 +183,10 @@ type Wait struct {
 	err    error
 }
 
-// prepare packs an operation. The keys are in memory of the heap, which does not move. The event may
-// come before the call returns.
+// address is that of memory of the heap, which does not move.
+func address[T any](memory *T) uint64 { return uint64(uintptr(unsafe.Pointer(memory))) }
+
+// prepare packs an operation, whose event may come before the call returns.
 func (p *Purgatory) prepare(ctx context.Context, op Operation) (*Wait, addArgs) {
 	wait := &Wait{p: p, op: op, ctx: ctx, done: make(chan struct{})}
 	args := addArgs{clock: op.Clock, deadline: 1<<64 - 1, cookie: op.Cookie, condition: op.Condition,
@@ -268,33 +267,112 @@ func (p *Purgatory) Add(ctx context.Context, op Operation) (*Wait, error) {
 		return nil, err
 	}
 	wait, args := p.prepare(ctx, op)
-	_, err := ioctl(p.queue, iocAdd, &args)
+	err := call(p.queue, iocAdd, &args)
 	wait.settle(args.id, err)
 	return wait, err
 }
 
 // Cancel cancels an operation. It fails with ENOENT if the operation had ended before.
 func (p *Purgatory) Cancel(id uint64) error {
-	_, err := ioctl(p.queue, iocCancel, &cancelArgs{id: id})
-	return err
+	return call(p.queue, iocCancel, &cancelArgs{id: id})
 }
 
 // Complete completes an operation, with an errno or 0. It fails as Cancel.
 func (p *Purgatory) Complete(id, value uint64, errno syscall.Errno) error {
-	_, err := ioctl(p.queue, iocComplete, &completeArgs{id: id, value: value, error: -int32(errno)})
-	return err
+	return call(p.queue, iocComplete, &completeArgs{id: id, value: value, error: -int32(errno)})
 }
 
 // Rearm moves the deadline. It fails as Cancel.
 func (p *Purgatory) Rearm(id uint64, timeout time.Duration) error {
-	_, err := ioctl(p.queue, iocRearm, &rearmArgs{id: id, deadline: interval(timeout)})
-	return err
+	return call(p.queue, iocRearm, &rearmArgs{id: id, deadline: interval(timeout)})
 }
 
 // Signal signals a key and returns the number of operations that this has completed, at most limit
 // unless that is 0. An amount of 0 is 1.
 func (p *Purgatory) Signal(key Key, value, amount uint64, limit uint32) (int, error) {
 	args := signalArgs{key: key, value: value, amount: amount, limit: limit}
-	_, err := ioctl(p.queue, iocSignal, &args)
+	err := call(p.queue, iocSignal, &args)
 	return int(args.completed), err
+}
+
+// A Batch has calls that Submit executes in order, with a system call for up to 1024 of them. It
+// belongs to one goroutine, and has to be submitted.
+type Batch struct {
+	p        *Purgatory
+	commands []byte
+	ends     []int   // of each command in commands
+	waits    []*Wait // of each command, nil if it is no add
+}
+
+// A Result has the value of a command: the ID of an add, the number of operations that a signal has
+// completed, 1 if a rearm has moved the deadline.
+type Result struct {
+	Value    uint64
+	error    int32
+	reserved uint32
+}
+
+// Err returns nil or a syscall.Errno.
+func (r *Result) Err() error {
+	if r.error == 0 {
+		return nil
+	}
+	return syscall.Errno(-r.error)
+}
+
+func (p *Purgatory) Batch() *Batch { return &Batch{p: p} }
+
+func put[Args any](b *Batch, cmd uint32, args Args, wait *Wait) {
+	c := struct {
+		head command
+		args Args
+	}{command{cmd: cmd}, args}
+	b.commands = append(b.commands, unsafe.Slice((*byte)(unsafe.Pointer(&c)), unsafe.Sizeof(c))...)
+	b.ends = append(b.ends, len(b.commands))
+	b.waits = append(b.waits, wait)
+}
+
+// Add puts an operation into the batch. Its Wait ends with the error if the add fails.
+func (b *Batch) Add(ctx context.Context, op Operation) *Wait {
+	wait, args := b.p.prepare(ctx, op)
+	put(b, iocAdd, args, wait)
+	return wait
+}
+
+func (b *Batch) Cancel(id uint64) { put(b, iocCancel, cancelArgs{id: id}, nil) }
+
+func (b *Batch) Rearm(id uint64, timeout time.Duration) {
+	put(b, iocRearm, rearmArgs{id: id, deadline: interval(timeout)}, nil)
+}
+
+func (b *Batch) Signal(key Key, value, amount uint64, limit uint32) {
+	put(b, iocSignal, signalArgs{key: key, value: value, amount: amount, limit: limit}, nil)
+}
+
+// Submit executes the commands, returns a result for each, and empties the batch. After an error, the
+// rest has no result, and its Waits end with the error.
+func (b *Batch) Submit() ([]Result, error) {
+	results, done, at, err := make([]Result, len(b.ends)), 0, 0, error(nil)
+	for done < len(results) && err == nil {
+		end := done + maxBatch
+		if end > len(results) {
+			end = len(results)
+		}
+		args := batchArgs{commands: address(&b.commands[at]), results: address(&results[done]),
+			nr: uint32(end - done), size: uint32(b.ends[end-1] - at),
+			resultSize: uint32(unsafe.Sizeof(results[0]))}
+		if err = call(b.p.queue, iocBatch, &args); err == nil {
+			done += int(args.done)
+			at = b.ends[done-1]
+		}
+	}
+	for i, wait := range b.waits {
+		if wait != nil && i < done {
+			wait.settle(results[i].Value, results[i].Err())
+		} else if wait != nil {
+			wait.settle(0, err)
+		}
+	}
+	*b = Batch{p: b.p}
+	return results[:done], err
 }
