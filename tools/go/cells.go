@@ -3,7 +3,6 @@
 package twheel
 
 import (
-	"math"
 	"os"
 	"runtime"
 	"sync"
@@ -20,8 +19,7 @@ type Cells struct {
 	queue   *Queue
 	timeout time.Duration
 	words   []atomic.Uint64
-	begin   time.Time
-	zero    int64      // begin on the clock of the words in ns, or a little later
+	begin   time.Time  // of the clock of the words, or a little earlier
 	mutex   sync.Mutex // protects the others
 	slots   []slot
 	free    []uint32 // cells without a life
@@ -44,11 +42,10 @@ type Cell struct {
 // another purgatory.
 func (p *Purgatory) Cells(nr uint32, timeout time.Duration) (*Cells, error) {
 	args := cellsArgs{nr: nr}
-	if _, err := ioctl(p.queue, iocCells, &args); err != nil {
+	if err := call(p.queue, iocCells, &args); err != nil {
 		return nil, err
 	}
-	c := &Cells{queue: p.queue, timeout: timeout, begin: time.Now(), zero: math.MaxInt64,
-		slots: make([]slot, args.nr)}
+	c := &Cells{queue: p.queue, timeout: timeout, slots: make([]slot, args.nr)}
 	memory, err := []byte(nil), os.ErrClosed
 	conn, _ := p.queue.file.SyscallConn()
 	conn.Control(func(fd uintptr) {
@@ -63,13 +60,14 @@ func (p *Purgatory) Cells(nr uint32, timeout time.Duration) (*Cells, error) {
 	for number := args.nr; number > 0; number-- {
 		c.free = append(c.free, number-1)
 	}
-	// time.Since() reads CLOCK_MONOTONIC, from an unknown value on. The smallest one is the closest.
+	// time.Since() reads CLOCK_MONOTONIC, from an unknown value on. The latest begin is the closest.
 	for i := 0; i < 5; i++ {
 		var now syscall.Timespec
-		since := time.Since(c.begin)
+		before := time.Now()
 		syscall.Syscall(syscall.SYS_CLOCK_GETTIME, 1, uintptr(unsafe.Pointer(&now)), 0)
-		if zero := now.Nano() - int64(since) - args.monotonicOffset; zero < c.zero {
-			c.zero = zero
+		begin := before.Add(time.Duration(args.monotonicOffset - now.Nano()))
+		if begin.After(c.begin) {
+			c.begin = begin
 		}
 	}
 	if !p.cells.CompareAndSwap(nil, c) {
@@ -80,21 +78,11 @@ func (p *Purgatory) Cells(nr uint32, timeout time.Duration) (*Cells, error) {
 
 // time converts a timeout from now on to the time of a word. One of more than nine years is none.
 func (c *Cells) time(timeout time.Duration) uint64 {
-	ns := uint64(c.zero) + uint64(time.Since(c.begin)) + interval(timeout)
+	ns := uint64(time.Since(c.begin)) + interval(timeout)
 	if t := (ns + 1<<cellShift - 1) >> cellShift; t < cellTime {
 		return t
 	}
 	return cellTime
-}
-
-// exchange exchanges the word of a cell. To lower its time is a call.
-func (c *Cells) exchange(number uint32, id, from, to uint64) (err error) {
-	if to&cellTime < from&cellTime {
-		_, err = ioctl(c.queue, iocExchange, &exchangeArgs{id: id, from: from, to: to})
-	} else if !c.words[number].CompareAndSwap(from, to) {
-		err = syscall.EAGAIN
-	}
-	return err
 }
 
 // Arm begins a life. At its deadline, and if a call ends it, then gets the event, in the goroutine
@@ -110,16 +98,16 @@ func (c *Cells) Arm(then func(*Event)) (Cell, error) {
 	number := c.free[last]
 	s, word := &c.slots[number], &c.words[number]
 	life := (word.Load() + cellTime + 1) & cellLife
-	to, err := life|c.time(c.timeout), error(syscall.EAGAIN)
-	for err == syscall.EAGAIN || err == syscall.ENOENT {
-		if from := word.Load(); from&cellIdle != 0 {
-			err = c.exchange(number, s.id, from, to) // fails if a call ends the operation meanwhile
+	to, err := life|c.time(c.timeout), error(syscall.ENOENT)
+	for err == syscall.ENOENT { // if a call ends the idle operation meanwhile
+		if old := word.Load() &^ cellTime; old&cellIdle != 0 {
+			err = Cell{c, number, s.id, old}.set(func(uint64) uint64 { return to })
 		} else if s.id != 0 {
 			err = syscall.EBUSY
 		} else {
 			args := addArgs{flags: addCell, clock: 1, deadline: interval(c.timeout),
 				cookie: uint64(number), cell: number}
-			_, err = ioctl(c.queue, iocAdd, &args)
+			err = call(c.queue, iocAdd, &args)
 			s.id = args.id
 		}
 	}
@@ -129,38 +117,32 @@ func (c *Cells) Arm(then func(*Event)) (Cell, error) {
 	return Cell{c, number, s.id, life}, err
 }
 
-// release is called with the mutex held.
-func (c *Cells) release(number uint32) {
-	c.slots[number].then = nil
-	c.free = append(c.free, number)
-}
-
 // end delivers the event of an operation, unless its cell was idle, which is free already.
 func (c *Cells) end(event *Event) {
+	number, idle := uint32(event.Cookie), event.Cell&cellIdle != 0
 	c.mutex.Lock()
-	s := &c.slots[event.Cookie]
-	s.id = 0
-	then := s.then
-	if event.Cell&cellIdle != 0 {
-		then = nil
-	} else {
-		c.release(uint32(event.Cookie))
+	then := c.slots[number].then
+	c.slots[number] = slot{}
+	if !idle {
+		c.free = append(c.free, number)
 	}
 	c.mutex.Unlock()
-	if then != nil {
+	if !idle && then != nil {
 		then(event)
 	}
 }
 
-// set exchanges the word of a life.
+// set exchanges the word of a life. To lower its time is a call.
 func (c Cell) set(next func(word uint64) uint64) error {
-	err := error(syscall.EAGAIN)
+	word, err := &c.cells.words[c.number], error(syscall.EAGAIN)
 	for err == syscall.EAGAIN {
-		word := c.cells.words[c.number].Load()
-		if (word^c.life)&^cellTime != 0 {
+		from := word.Load()
+		if to := next(from); (from^c.life)&^cellTime != 0 {
 			err = syscall.ENOENT
-		} else {
-			err = c.cells.exchange(c.number, c.id, word, next(word))
+		} else if to&cellTime < from&cellTime {
+			err = call(c.cells.queue, iocExchange, &exchangeArgs{id: c.id, from: from, to: to})
+		} else if word.CompareAndSwap(from, to) {
+			err = nil
 		}
 	}
 	runtime.KeepAlive(c.cells) // not unmapped
@@ -189,7 +171,8 @@ func (c Cell) Cancel() error {
 	err := c.set(func(word uint64) uint64 { return word | cellIdle })
 	if err == nil {
 		c.cells.mutex.Lock()
-		c.cells.release(c.number)
+		c.cells.slots[c.number].then = nil
+		c.cells.free = append(c.cells.free, c.number)
 		c.cells.mutex.Unlock()
 	}
 	return err
