@@ -13,6 +13,9 @@
  * Another thread walks over the table meanwhile, and visits each key once that stays.
  *
  * Threads watch a key each of one operation, and unwatch it: the operation has keys or none.
+ *
+ * Threads add operations without keys and without deadlines to a purgatory that is drained: each
+ * is ended by the drain, or refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +45,9 @@
 
 /* Watches of each thread of an operation */
 #define ALTERNATIONS	20000
+
+/* Drains of a purgatory to which threads add operations without keys */
+#define DRAINS		50
 
 struct key_op {
 	struct program_op	op;
@@ -381,11 +387,77 @@ static void check_concurrent(void)
 	free(ops);
 }
 
+/* Adds against a drain */
+
+static void op_free(struct twheel_op *op)
+{
+	kfree(op);
+}
+
+static const struct twheel_op_ops unkeyed_ops = { .ended = nothing, .release = op_free };
+
+static void *add_unkeyed(void *arg)
+{
+	const struct twheel_op_args args = { .deadline = TWHEEL_NEVER };
+	struct twheel_op *op;
+	int err;
+
+	rig_adopt("add", RIG_TASK);
+	do {
+		op = kzalloc(sizeof(*op), GFP_KERNEL);
+		twheel_op_init(op, &unkeyed_ops);
+		err = twheel_op_add(shared, op, &args);
+		twheel_op_put(op);
+	} while (!err || err == -ENOSPC);
+	expect(err == -ESHUTDOWN, "an add failed with another error: %d", err);
+	rig_leave();
+	return NULL;
+}
+
+static int drain(void *arg)
+{
+	twheel_purgatory_drain(shared);
+	WRITE_ONCE(stop, true);
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		if (kthread_should_stop())
+			return 0;
+		schedule();
+	}
+}
+
+static void check_drains(void)
+{
+	struct task_struct *drainer;
+	unsigned long threads[THREADS];
+	unsigned int i, round;
+
+	for (round = 0; round < DRAINS; round++) {
+		shared = program_purgatory(KERNEL_KEYS);
+		WRITE_ONCE(stop, false);
+		for (i = 0; i < THREADS; i++)
+			threads[i] = rig_thread(add_unkeyed, NULL);
+		/* Most of them add by now. */
+		usleep_range(500, 1500);
+		drainer = kthread_create(drain, NULL, "drain");
+		wake_up_process(drainer);
+		for (i = 0; i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+		/* The drain has returned, or waits for an operation that it has missed. */
+		rig_settle();
+		expect(READ_ONCE(stop), "drain %u has missed an operation", round);
+		kthread_stop(drainer);
+		twheel_purgatory_destroy(shared);
+	}
+	WRITE_ONCE(stop, false);
+}
+
 int main(void)
 {
 	unsigned int nr;
 
 	program_start(1, 1);
+	check_drains();
 	check_concurrent();
 	check_last_keys();
 	pthread_join(rig_thread(check_without_memory, (void *)TWHEEL_OP_MAY_SLEEP), NULL);
