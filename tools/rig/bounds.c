@@ -7,8 +7,8 @@
  *
  * The close of a file frees a large hash table, and lets other threads run meanwhile.
  *
- * An event wakes all pollers of its queue, but the thread that ends the operation visits none of
- * them, and no thread visits many without dropping the lock of the wait queue.
+ * An event wakes all pollers of its queue once, but the thread that ends the operation visits none
+ * of them, and no thread visits many without dropping the lock of the wait queue.
  */
 #include <stdio.h>
 
@@ -29,6 +29,8 @@
 /* Waiters at a time, and the wait queues that they need */
 #define POLLERS		128
 #define MAX_QUEUES	(POLLERS / MAX_HOLD)
+/* Events of which each may come while the work item for the previous one starts */
+#define EVENTS		1000
 
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 static struct file *file;
@@ -67,6 +69,7 @@ static struct wait_queue_entry waiters[WAITERS];
 static wait_queue_head_t *queues[WAITERS];
 static unsigned int nr_waiters;
 static atomic_t visits;
+static int most_visits = INT_MAX;
 static __thread unsigned int own_visits, hold_visits, hold_event;
 static unsigned int longest_hold, event;
 
@@ -78,7 +81,7 @@ static int visit(struct wait_queue_entry *waiter, unsigned int mode, int flags, 
 	hold_event = event;
 	if (++hold_visits > READ_ONCE(longest_hold))
 		WRITE_ONCE(longest_hold, hold_visits);
-	atomic_inc(&visits);
+	expect(atomic_inc_return(&visits) <= most_visits, "more than %d visits", most_visits);
 	return 0;
 }
 
@@ -179,6 +182,26 @@ static void check_again(void)
 	remove_waiters();
 }
 
+/* An event wakes a waiter once at most. There is one wait queue: that is the end of each walk. */
+static void check_once(void)
+{
+	unsigned int i;
+
+	rig_settle();
+	add_waiters(1, false);
+	atomic_set(&visits, 0);
+	most_visits = EVENTS;
+	rig_at_resched = end_hold;
+	for (i = 0; i < EVENTS; i++) {
+		add(0);
+		read_all();
+	}
+	rig_settle();
+	rig_at_resched = NULL;
+	most_visits = INT_MAX;
+	remove_waiters();
+}
+
 /* Waiters that come and go share few wait queues. */
 static void check_queues(void)
 {
@@ -252,6 +275,7 @@ int main(void)
 	program_start(1, 1);
 	file = program_open("/dev/twheel");
 	check_signal();
+	check_once();
 	check_queues();
 	check_again();
 	for (nr = 1; nr <= WAITERS; nr *= 10) {
