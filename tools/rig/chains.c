@@ -16,11 +16,14 @@
  *
  * Threads add operations without keys and without deadlines to a purgatory that is drained: each
  * is ended by the drain, or refused.
+ *
+ * A call completes all operations while one that watches a key waits for memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <twheel/dev/file.h>
+#include <twheel/op/op.h>
 #include <twheel/op/purgatory.h>
 
 #include "program.h"
@@ -414,9 +417,20 @@ static void *add_unkeyed(void *arg)
 	return NULL;
 }
 
-static int drain(void *arg)
+static void drain(void)
 {
 	twheel_purgatory_drain(shared);
+}
+
+static void complete_pending(void)
+{
+	twheel_complete_all(shared, 0, 0, 0);
+}
+
+/* Makes a call, and stays until kthread_stop(). */
+static int make_call(void *fn)
+{
+	((void (*)(void))fn)();
 	WRITE_ONCE(stop, true);
 	for (;;) {
 		set_current_state(TASK_IDLE);
@@ -439,7 +453,7 @@ static void check_drains(void)
 			threads[i] = rig_thread(add_unkeyed, NULL);
 		/* Most of them add by now. */
 		usleep_range(500, 1500);
-		drainer = kthread_create(drain, NULL, "drain");
+		drainer = kthread_create(make_call, drain, "drain");
 		wake_up_process(drainer);
 		for (i = 0; i < THREADS; i++)
 			pthread_join(threads[i], NULL);
@@ -452,12 +466,71 @@ static void check_drains(void)
 	WRITE_ONCE(stop, false);
 }
 
+/* A watch that waits for memory */
+
+static bool waits, resumed;
+
+static void wait_in_alloc(void)
+{
+	/* The first one only. */
+	if (xchg(&waits, true))
+		return;
+	while (!READ_ONCE(resumed))
+		cpu_relax();
+}
+
+static void *watch_many(void *arg)
+{
+	struct twheel_op_args args = {
+		.condition = TWHEEL_COND_PREDICATE, .deadline = TWHEEL_NEVER,
+	};
+	struct program_op *ops = arg;
+	unsigned int i;
+
+	rig_adopt("watch", RIG_TASK);
+	for (i = 0; i < GROWN_KEYS && !READ_ONCE(waits); i++) {
+		struct twheel_watch_spec spec = { .key = { { i } } };
+
+		twheel_op_init(&ops[i].op, &alternating_ops);
+		twheel_op_add(shared, &ops[i].op, &args);
+		__twheel_op_watch(&ops[i].op, &spec, &ops[i].watch, 1, true);
+	}
+	expect(READ_ONCE(waits), "no watch has made the table grow");
+	rig_leave();
+	return NULL;
+}
+
+static void check_watch(void)
+{
+	struct program_op *ops = calloc(GROWN_KEYS, sizeof(*ops));
+	struct task_struct *completer;
+	unsigned long watcher;
+
+	shared = program_purgatory(GROWN_KEYS);
+	WRITE_ONCE(rig_at_alloc, wait_in_alloc);
+	watcher = rig_thread(watch_many, ops);
+	while (!READ_ONCE(waits))
+		msleep(1);
+	completer = kthread_create(make_call, complete_pending, "complete");
+	wake_up_process(completer);
+	rig_settle();
+	expect(READ_ONCE(stop), "a call that completes all waits for a watch that sleeps");
+	WRITE_ONCE(resumed, true);
+	kthread_stop(completer);
+	pthread_join(watcher, NULL);
+	WRITE_ONCE(rig_at_alloc, NULL);
+	twheel_purgatory_destroy(shared);
+	free(ops);
+	WRITE_ONCE(stop, false);
+}
+
 int main(void)
 {
 	unsigned int nr;
 
 	program_start(1, 1);
 	check_drains();
+	check_watch();
 	check_concurrent();
 	check_last_keys();
 	pthread_join(rig_thread(check_without_memory, (void *)TWHEEL_OP_MAY_SLEEP), NULL);

@@ -478,6 +478,11 @@ static int watch_another(unsigned int i)
 	return rig_ioctl(slow, TWHEEL_IOC_WATCH, &args);
 }
 
+static void sleep_in_alloc(void)
+{
+	msleep(30);
+}
+
 /* The allocations of the hash table of keys are slow: calls on the device succeed. */
 static void test_slow_growth(void)
 {
@@ -485,13 +490,13 @@ static void test_slow_growth(void)
 	unsigned int i;
 
 	slow = program_open("/dev/twheel");
-	WRITE_ONCE(rig_alloc_ms, 30);
+	WRITE_ONCE(rig_at_alloc, sleep_in_alloc);
 	for (i = 0; i < KEYS && !wrong; i++) {
 		specs[0].key = (struct twheel_key) { { i, 7 } };
 		if (device_add(slow, 1, (struct twheel_add_args) { }) || watch_another(i))
 			wrong = "a call fails";
 	}
-	WRITE_ONCE(rig_alloc_ms, 0);
+	WRITE_ONCE(rig_at_alloc, NULL);
 	specs[0].key = (struct twheel_key) { { 0, 1 } };
 	rig_close(slow);
 	verdict("slow growth", wrong, 0);

@@ -39,7 +39,7 @@ struct header {
 #endif
 
 unsigned int rig_fail_every;
-unsigned int rig_alloc_ms;
+void (*rig_at_alloc)(void);
 struct mem_cgroup rig_memcg;
 
 /* As with the kernel's fail-nth, a task selects one of its next allocations to fail. */
@@ -59,13 +59,13 @@ void *rig_alloc(size_t size, gfp_t gfp)
 {
 	struct rig_self *self = rig_self();
 	struct header *header;
-	unsigned int ms;
+	void (*fn)(void);
 
 	if (gfpflags_allow_blocking(gfp))
 		might_sleep();
-	ms = READ_ONCE(rig_alloc_ms);
-	if (unlikely(ms) && current->pid != 1 && gfpflags_allow_blocking(gfp))
-		msleep(ms);
+	fn = READ_ONCE(rig_at_alloc);
+	if (unlikely(fn) && current->pid != 1 && gfpflags_allow_blocking(gfp))
+		fn();
 	if (self->memcg && !(gfp & __GFP_ACCOUNT))
 		rig_warn(__FILE__, __LINE__, "allocated for a memory cgroup, and not charged");
 	if (gfp & __GFP_ACCOUNT && gfpflags_allow_blocking(gfp) &&

@@ -31,8 +31,8 @@ s64 rig_allocated(void);
 extern unsigned int rig_fail_every;
 bool rig_should_fail(void);
 
-/* Allocations by other threads than the first, which sets up the load, take this time. */
-extern unsigned int rig_alloc_ms;
+/* Called by allocations that may sleep, of other threads than the first, which sets up the load. */
+extern void (*rig_at_alloc)(void);
 
 static inline void *rig_alloc_array(size_t n, size_t size, gfp_t gfp)
 {
