@@ -136,9 +136,8 @@ class Cluster:
             except ConnectionRefusedError:
                 return False
             with connection:
-                _, topics = wire.metadata(connection, list(self.topics))
-            return all(len(part["isr"]) == replicas
-                       for topic in topics.values() for part in topic["partitions"])
+                return all(number == replicas
+                           for number in wire.in_sync(connection, list(self.topics)))
 
         eventually(reached)
 

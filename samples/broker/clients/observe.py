@@ -7,7 +7,6 @@ import pathlib
 import re
 
 PROC = pathlib.Path("/proc")
-TRACING = pathlib.Path("/sys/kernel/tracing")
 
 
 def status(pid, field):
@@ -16,13 +15,13 @@ def status(pid, field):
     return int(re.search(rf"^{field}:\s*(\d+)", text, re.M)[1])
 
 
+def sleeps(pid):
+    return status(pid, "voluntary_ctxt_switches")
+
+
 def switches(pid):
     """How often the process has slept, including by preemption."""
-    return status(pid, "voluntary_ctxt_switches") + status(pid, "nonvoluntary_ctxt_switches")
-
-
-def cpu_ns(pid):
-    return int((PROC / str(pid) / "schedstat").read_text().split()[0])
+    return sleeps(pid) + status(pid, "nonvoluntary_ctxt_switches")
 
 
 def name(pid):
@@ -77,56 +76,3 @@ def links(folder):
         with contextlib.suppress(OSError):
             found.add(os.readlink(entry.path))
     return found
-
-
-class Trace:
-    """Counts trace events, here wake-ups, in a with statement."""
-
-    EVENTS = ("twheel/twheel_reaper_wake", "syscalls/sys_exit_epoll_wait",
-              "syscalls/sys_exit_epoll_pwait")
-
-    def enable(self, value):
-        for event in self.EVENTS:
-            (TRACING / "events" / event / "enable").write_text(value)
-
-    def __enter__(self):
-        # Names of processes are recorded by two events of the scheduler. They are not needed,
-        # and to enable them patches code that every CPU runs all the time.
-        (TRACING / "options/record-cmd").write_text("0")
-        (TRACING / "trace").write_text("")
-        self.enable("1")
-        return self
-
-    def __exit__(self, *_):
-        self.enable("0")
-
-    def count(self, event, pids=None):
-        """The number of events so far, by these processes."""
-        found = 0
-        for line in (TRACING / "trace").read_text().splitlines():
-            match = re.match(r"\s*\S.*-(\d+)\s+\[\d+\].*: (\w+)(?:\(| ->|:)", line)
-            found += bool(match and event in match[2] and
-                          (pids is None or int(match[1]) in pids))
-        return found
-
-
-class Calls:
-    """Counts the system calls of processes in a with statement."""
-
-    EVENT = TRACING / "events/raw_syscalls/sys_enter"
-    COUNTS = "hist:keys=common_pid"
-
-    def __init__(self, pids):
-        self.pids = set(pids)
-
-    def __enter__(self):
-        (self.EVENT / "trigger").write_text(self.COUNTS)
-        return self
-
-    def __exit__(self, *_):
-        (self.EVENT / "trigger").write_text("!" + self.COUNTS)
-
-    def count(self):
-        found = re.findall(r"common_pid: +(\d+) } hitcount: +(\d+)",
-                           (self.EVENT / "hist").read_text())
-        return sum(int(count) for pid, count in found if int(pid) in self.pids)

@@ -66,9 +66,9 @@ class Consumers(unittest.TestCase):
             "-X", f"heartbeat.interval.ms={HEARTBEAT_MS}",
             "-X", "partition.assignment.strategy=roundrobin", *options, "six"])
 
-    def python(self, *stop):
+    def python(self):
         return Consumer(self, [sys.executable, HERE / "consume.py", self.address, "six",
-                               str(SESSION_MS), *stop])
+                               str(SESSION_MS)])
 
     def kafkajs(self):
         return Consumer(self, ["node", HERE / "consume.js", self.address, "six",
@@ -96,15 +96,12 @@ class Consumers(unittest.TestCase):
         """Produce records to all partitions, and return their values."""
         values = [f"r{i}" for i in range(self.produced, self.produced + number)]
         self.produced += number
-        for partition in range(PARTITIONS):
-            self.produce_to(partition, values[partition::PARTITIONS])
-        return values
-
-    def produce_to(self, partition, values):
         with wire.Connection(self.cluster.address) as connection:
-            error, _ = wire.produce(
-                connection, "six", partition, [value.encode() for value in values])
-        self.assertEqual(error, 0)
+            for partition in range(PARTITIONS):
+                error, _ = wire.produce(connection, "six", partition, [
+                    value.encode() for value in values[partition::PARTITIONS]])
+                self.assertEqual(error, 0)
+        return values
 
     def consumed(self, consumers, values):
         """Wait until the consumers have these values. Returns how often each was consumed."""
@@ -150,39 +147,4 @@ class Consumers(unittest.TestCase):
             self.consumed_once([left, *consumers], self.produce())
             for consumer in consumers:
                 consumer.end()
-            self.members(0)
-
-    @in_long
-    def test_consumer_that_stops_polling_loses_its_partitions_until_it_polls(self):
-        others = [self.kcat(), self.third()]
-        slow = self.python("stop")
-        self.stable(3)
-        self.consumed_once([*others, slow], self.produce())
-        for partition in range(PARTITIONS):
-            self.produce_to(partition, ["stop"])
-        values = self.produce()
-        # max.poll.interval: it leaves, although its heartbeats go on until then.
-        self.members(2)
-        found = self.consumed(others, values)
-        self.assertEqual([value for value in values if found[value] != 1], [])
-        # It joins again.
-        self.members(3)
-        self.stable(3)
-        self.consumed([*others, slow], self.produce())
-
-    @in_long
-    def test_restarted_broker_has_the_offsets_of_its_consumers(self):
-        for start in self.kcat, self.python, self.third:
-            consumer = start()
-            self.stable(1)
-            self.consumed_once([consumer], self.produce(60))
-            consumer.end()
-            self.cluster.end(LEADER)
-            self.cluster.start(LEADER)
-            self.cluster.in_sync(1)
-            again = start()
-            self.stable(1)
-            self.consumed_once([again], self.produce(60))
-            self.assertEqual(len(again.values()), 60)
-            again.end()
             self.members(0)
