@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <err.h>
 #include <jansson.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,14 +47,6 @@ static void require(bool condition, const char *text)
 		errx(1, "%s: line %d: %s", path, error.line, text);
 }
 
-static void require_range(const char *name, int value, int min, int max)
-{
-	char text[100];
-
-	snprintf(text, sizeof(text), "%s is not between %d and %d", name, min, max);
-	require(value >= min && value <= max, text);
-}
-
 static void read_node(json_t *from)
 {
 	struct node *node = &config.nodes[config.nr_nodes++];
@@ -64,9 +55,8 @@ static void read_node(json_t *from)
 	require(!json_unpack_ex(from, &error, JSON_STRICT, "{s:i, s:s, s:i, s:s}", "id", &node->id,
 				"host", &node->host, "port", &node->port, "data", &node->data),
 		error.text);
-	require_range("id", node->id, 1, INT_MAX);
+	require(node->id > 0, "the id of a node is not positive");
 	require(find_node(node->id) == node, "two nodes have the same id");
-	require_range("port", node->port, 1, 65535);
 	node->address.sin_family = AF_INET;
 	node->address.sin_port = htons(node->port);
 	require(inet_pton(AF_INET, node->host, &node->address.sin_addr) == 1,
@@ -91,7 +81,9 @@ static void read_topic(json_t *from)
 	require(len >= 1 && len <= 100 && topic.name[0] != '.' &&
 		strspn(topic.name, letters) == len && !config_topic(text_of(topic.name)),
 		"the name of a topic is invalid or not unique");
-	require_range("partitions", topic.nr_partitions, 1, MAX_PARTITIONS - config.nr_partitions);
+	require(topic.nr_partitions > 0 &&
+		topic.nr_partitions <= MAX_PARTITIONS - config.nr_partitions,
+		"there are too many partitions, or a topic has none");
 	if (!ids)
 		topic.replicas[topic.nr_replicas++] = config.nodes[0].id;
 	for (size_t i = 0; i < json_array_size(ids); i++) {
@@ -102,7 +94,6 @@ static void read_topic(json_t *from)
 		topic.replicas[topic.nr_replicas++] = node;
 	}
 	require(topic.nr_replicas, "a topic has no replicas");
-	require_range("min.insync.replicas", topic.min_in_sync, 1, topic.nr_replicas);
 	for (int i = 0; i < topic.nr_partitions; i++)
 		config.partitions[config.nr_partitions++] = &config.topics[config.nr_topics];
 	config.topics[config.nr_topics++] = topic;
@@ -125,10 +116,8 @@ void config_load(const char *file, const char *node)
 				"replica.lag.time.max.ms", &config.max_lag_ms,
 				"group.initial.rebalance.delay.ms", &config.initial_delay_ms,
 				"nodes", &nodes, "topics", &topics), error.text);
-	require_range("workers", config.workers, 1, MAX_WORKERS);
-	/* The fetch of a follower waits for 500 ms. */
-	require_range("replica.lag.time.max.ms", config.max_lag_ms, 1000, INT_MAX);
-	require_range("group.initial.rebalance.delay.ms", config.initial_delay_ms, 0, INT_MAX);
+	require(config.workers > 0 && config.workers <= MAX_WORKERS,
+		"there are too many workers, or none");
 	for (size_t i = 0; i < json_array_size(nodes); i++)
 		read_node(json_array_get(nodes, i));
 	require(config.nr_nodes, "there is no node");

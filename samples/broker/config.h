@@ -15,9 +15,6 @@
 /* A fetch of all partitions is one operation, with a key for each: TWHEEL_MAX_KEYS. */
 #define MAX_PARTITIONS	64
 
-/* Number of the partition with the offsets of groups, after those of all topics. */
-#define OFFSETS		MAX_PARTITIONS
-
 struct node {
 	int id;
 	const char *host;	/* an IPv4 address */
@@ -41,7 +38,7 @@ struct config {
 	int initial_delay_ms;	/* of the first rebalance of a group */
 	struct node nodes[MAX_NODES];	/* the first one is the coordinator of all groups */
 	struct topic topics[MAX_PARTITIONS];
-	struct topic *partitions[MAX_PARTITIONS + 1];	/* the topic of each partition */
+	struct topic *partitions[MAX_PARTITIONS];	/* the topic of each partition */
 	int nr_nodes, nr_topics, nr_partitions;
 	const struct node *self;
 	struct json_t *document;	/* owns the strings */

@@ -98,15 +98,12 @@ static void answer(struct request *request)
 }
 
 const struct api api_fetch = {
-	.key = 1, .min = 4, .max = 10,
+	.key = 1, .min = 4, .max = 4,
 	.request = FIELDS(NUMBER(0, 4, replica), NUMBER(0, 4, timeout_ms), NUMBER(0, 4, min_bytes),
-		NUMBER(0, 4, max_bytes), CONST(0, 99, 1, 0), CONST(7, 99, 8, 0),
-		EACH_PARTITION(CONST(9, 99, 4, -1), PART_NUMBER(0, 8, offset), CONST(5, 99, 8, -1),
-			       PART_NUMBER(0, 4, max_bytes)),
-		EMPTY_ARRAY(7)),
-	.response = FIELDS(THROTTLE(0), CONST(7, 99, 6, 0),
+		NUMBER(0, 4, max_bytes), CONST(0, 1, 0),
+		EACH_PARTITION(PART_NUMBER(0, 8, offset), PART_NUMBER(0, 4, max_bytes))),
+	.response = FIELDS(THROTTLE(0),
 		EACH_PARTITION(PART_NUMBER(0, 2, error), PART_NUMBER(0, 8, high),
-			       PART_NUMBER(0, 8, high), CONST(5, 99, 8, 0), EMPTY_ARRAY(0),
-			       PART_BYTES(records))),
+			       PART_NUMBER(0, 8, high), CONST(0, 4, 0), PART_BYTES(records))),
 	.begin = begin, .missing = missing, .answer = answer,
 };

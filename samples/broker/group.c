@@ -12,14 +12,8 @@
  *
  * A session is an alarm, so it outlives the connection of its member and its worker.
  *
- * One robust mutex protects all groups. If its owner is killed, all groups begin without members,
- * as after a restart of the broker; their offsets are read from the log.
- *
- * A commit of offsets is a batch of the partition OFFSETS, whose only record is the name of the
- * group with the topics and partitions of the request. So it has a CRC, and a torn one is cut. A
- * broker that starts reads all of them.
+ * One robust mutex protects all groups. If its owner is killed, all groups begin without members.
  */
-#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +58,6 @@ struct member {
 	struct wait session;	/* alarm */
 	int generation;		/* the last one that it has joined; 0 for a new member */
 	uint64_t due;		/* end of the time for its JoinGroup or SyncGroup, or 0 */
-	uint64_t born;		/* the first ticket of its ID */
 	uint64_t ticket;	/* of its last request that may wait */
 	pid_t waits_in;		/* worker in which this request waits, or 0 */
 	struct STORED(GROUP_DATA_MAX) protocols;
@@ -79,8 +72,7 @@ struct group {
 	uint64_t limit;		/* on the deadline of an initial rebalance; 0 for others */
 	struct member *leader;
 	struct STORED(GROUP_NAME_SIZE) protocol;
-	bool has_offsets;
-	int64_t next[MAX_PARTITIONS];	/* offset of each partition + 1; 0: none */
+	int64_t offsets[MAX_PARTITIONS];	/* that its members have committed, or -1 */
 };
 
 static struct {
@@ -91,7 +83,10 @@ static struct {
 	struct member members[MAX_MEMBERS];
 } *shared;
 
-/* Find a group, or create it. Return: NULL if there is none, or no room for it. */
+/*
+ * Find a group, or create it in place of one without members. Return: NULL if there is none, or no
+ * room for it.
+ */
 static struct group *find_group(struct text name, bool create)
 {
 	struct group *unused = NULL;
@@ -99,51 +94,15 @@ static struct group *find_group(struct text name, bool create)
 	for (struct group *group = shared->groups; group < shared->groups + MAX_GROUPS; group++) {
 		if (text_equals(name, stored(&group->name)))
 			return group;
-		if (!unused && group->state == EMPTY && !group->has_offsets)
+		if (group->state == EMPTY && (!unused || (unused->name.len && !group->name.len)))
 			unused = group;
 	}
 	if (!create || !unused)
 		return NULL;
 	*unused = (struct group){ .generation = unused->generation };
+	memset(unused->offsets, -1, sizeof(unused->offsets));
 	store(&unused->name, name);
 	return unused;
-}
-
-static const struct field *log_record =
-	FIELDS(TEXT(0, group_name), EACH_PARTITION(PART_NUMBER(0, 8, offset)));
-
-static void set_offsets(struct request *request, struct group *group)
-{
-	for_each_part(part, request) {
-		/* A partition with an error has no offset in the log. */
-		if (part->number < 0 || part->offset < 0)
-			continue;
-		group->has_offsets = true;
-		group->next[part->number] = part->offset + 1;
-	}
-}
-
-/* Read the offsets of all groups from the log. */
-static void load_offsets(void)
-{
-	const uint8_t *data = partition_log(OFFSETS)->data;
-	uint64_t end = partition_state(OFFSETS).end.position;
-	struct wire wire = { .data = (uint8_t *)data };
-
-	while (wire.size < end && !wire.failed) {
-		struct request request = { };
-		struct group *group;
-
-		wire.at = wire.size + HEADER_SIZE;
-		wire.size += batch_header(data + wire.size).size;
-		request_fields(&request, NULL, &wire, log_record);
-		group = find_group(request.group_name, true);
-		if (group)
-			set_offsets(&request, group);
-		free(request.parts);
-	}
-	if (wire.failed)
-		errx(1, "%s cannot be read", partition_log(OFFSETS)->path);
 }
 
 void group_lock(void)
@@ -158,7 +117,6 @@ void group_lock(void)
 	}
 	for (int i = 0; i < MAX_GROUPS; i++)
 		shared->groups[i].state = EMPTY;
-	load_offsets();
 }
 
 void group_unlock(void)
@@ -342,7 +300,7 @@ static void rebalance(struct group *group)
 	}
 }
 
-/* If a request of the member waits, it is answered now, with the error of lost(). */
+/* If a request of the member waits, it is answered now. */
 static void end_wait(struct member *member)
 {
 	if (member->waits_in)
@@ -377,21 +335,10 @@ static void session_ended(struct wait *wait, enum wait_end end)
 	group_unlock();
 }
 
-/* An ID is not used again, not even by another broker or after a restart. */
-static void name_member(struct member *member)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	member->born = ++shared->tickets;
-	member->id.len = snprintf(member->id.bytes, sizeof(member->id.bytes), "member-%d-%llx",
-				  (int)(member - shared->members),
-				  now.tv_sec * 1000000000ULL + now.tv_nsec);
-}
-
 static struct member *new_member(struct group *group)
 {
 	struct member *member = shared->members;
+	struct timespec now;
 
 	while (member->group && member < shared->members + MAX_MEMBERS - 1)
 		member++;
@@ -404,7 +351,11 @@ static struct member *new_member(struct group *group)
 	member->assignment.len = 0;
 	member->session.fn = session_ended;
 	member->session.key = (struct wait_key){ WAIT_SESSION, member - shared->members };
-	name_member(member);
+	/* An ID is not used again, not even by another broker or after a restart. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	member->id.len = snprintf(member->id.bytes, sizeof(member->id.bytes), "member-%d-%llx",
+				  (int)(member - shared->members),
+				  now.tv_sec * 1000000000ULL + now.tv_nsec);
 	member->group = group;
 	return member;
 }
@@ -516,75 +467,39 @@ static enum error_code leave(struct request *request)
 	return error;
 }
 
-/* Without members, anybody can set offsets. */
 static enum error_code commit_offsets(struct request *request)
 {
-	bool is_member = request->generation >= 0;
-	struct batch batch = { .records = 1 };
-	struct wire wire = { .writes = true };
+	struct group *group = find_group(request->group_name, true);
 	enum error_code error = 0;
 
-	request->group = find_group(request->group_name, !is_member);
-	if (!request->group)
-		return is_member ? UNKNOWN_MEMBER_ID : COORDINATOR_NOT_AVAILABLE;
-	if (is_member || request->group->state != EMPTY)
+	if (!group)
+		return COORDINATOR_NOT_AVAILABLE;
+	/* Without members, anybody can set offsets. */
+	if (request->generation >= 0 || group->state != EMPTY)
 		error = check(request);
-	if (!error && request->group->state == SYNCING)
+	if (!error && group->state == SYNCING)
 		error = REBALANCE_IN_PROGRESS;
-	if (error)
-		return error;
 	for_each_part(part, request) {
-		part->error = part->number < 0 ? UNKNOWN_TOPIC_OR_PARTITION : 0;
-		if (part->error)
-			part->offset = -1;
+		if (!error && part->number >= 0)
+			group->offsets[part->number] = part->offset;
 	}
-	wire_raw(&wire, HEADER_SIZE);
-	request_fields(request, NULL, &wire, log_record);
-	batch.size = wire.size;
-	if (wire.failed || wire.size > BATCH_MAX) {
-		error = INVALID_COMMIT_OFFSET_SIZE;
-	} else {
-		batch_seal(wire.data, wire.size);
-		error = partition_append(OFFSETS, wire.data, &batch) < 0 ? STORAGE_ERROR : 0;
-	}
-	if (!error)
-		set_offsets(request, request->group);
-	wire_free(&wire);
 	return error;
 }
 
 static void commit_answer(struct request *request)
 {
 	for_each_part(part, request)
-		part->error = request->error ?: part->error;
-}
-
-static enum error_code fetch_offsets(struct request *request)
-{
-	struct group *group = find_group(request->group_name, false);
-
-	request->group = group;
-	for (int i = 0; group && request->all && i < config.nr_partitions; i++) {
-		const struct topic *topic = config.partitions[i];
-		struct part *part;
-
-		if (!group->next[i])
-			continue;
-		part = request_add(request, text_of(topic->name));
-		part->number = i;
-		part->index = i - topic->first;
-	}
-	return 0;
+		part->error = request->error ?:
+			      part->number < 0 ? UNKNOWN_TOPIC_OR_PARTITION : 0;
 }
 
 static void fetch_answer(struct request *request)
 {
+	const struct group *group = find_group(request->group_name, false);
+
 	for_each_part(part, request) {
 		part->error = request->error;
-		part->offset = -1;
-		part->note = text_of("");
-		if (request->group && part->number >= 0)
-			part->offset = request->group->next[part->number] - 1;
+		part->offset = group && part->number >= 0 ? group->offsets[part->number] : -1;
 	}
 }
 
@@ -615,23 +530,15 @@ static void give_up(struct member *member)
 		remove_member(member);
 }
 
-/* The error of a request that does not belong to its member any more. */
-static enum error_code lost(const struct request *request)
-{
-	const struct member *member = request->member;
-
-	/* Another request of this member has taken its place: the ID is still valid. */
-	if (member->group == request->group && member->born <= request->ticket)
-		return REBALANCE_IN_PROGRESS;
-	return UNKNOWN_MEMBER_ID;
-}
-
 static enum error_code outcome(const struct request *request)
 {
 	struct member *member = request->member;
 
-	if (request->error || !is_current(request))
-		return request->error ?: lost(request);
+	if (request->error)
+		return request->error;
+	/* The member has left, or another request of it has taken the place of this one. */
+	if (!is_current(request))
+		return REBALANCE_IN_PROGRESS;
 	if (request->key.kind == WAIT_JOIN ? !member->waits_in :
 	    request->group->state == STABLE && request->generation == member->generation)
 		return 0;
@@ -668,7 +575,7 @@ static void answer(struct request *request)
 
 		if (metadata.len < 0)
 			continue;
-		part = request_add(request, stored(&member->id));
+		part = request_add(request, stored(&member->id), -1);
 		part->records = metadata;
 	}
 }
@@ -683,7 +590,7 @@ const struct api api_join_group = {
 		TEXT(0, member_id), TEXT(0, protocol), PAIRS(list)),
 	.response = FIELDS(THROTTLE(2), NUMBER(0, 2, error), NUMBER(0, 4, generation),
 		TEXT(0, protocol), TEXT(0, leader), TEXT(0, member_id),
-		EACH_PART(0, PART_TEXT(0, topic), PART_BYTES(records))),
+		EACH_PART(PART_TEXT(0, topic), PART_BYTES(records))),
 	.in_group = true, .begin = join, .missing = missing, .answer = answer,
 };
 
@@ -709,21 +616,20 @@ const struct api api_leave_group = {
 };
 
 const struct api api_offset_commit = {
-	.key = 8, .min = 2, .max = 6,
-	.request = MEMBER_REQUEST(CONST(0, 4, 8, -1),
-		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(6, 99, 4, -1), PART_TEXT(0, note))),
+	.key = 8, .min = 2, .max = 3,
+	.request = MEMBER_REQUEST(CONST(0, 8, -1),
+		EACH_PARTITION(PART_NUMBER(0, 8, offset), PART_TEXT(0, note))),
 	.response = FIELDS(THROTTLE(3), EACH_PARTITION(PART_NUMBER(0, 2, error))),
 	.in_group = true, .begin = commit_offsets, .answer = commit_answer,
 };
 
 const struct api api_offset_fetch = {
-	.key = 9, .min = 1, .max = 5,
+	.key = 9, .min = 1, .max = 1,
 	.request = FIELDS(TEXT(0, group_name), EACH_PARTITION({ })),
-	.response = FIELDS(THROTTLE(3),
-		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(5, 99, 4, -1), PART_TEXT(0, note),
-			       PART_NUMBER(0, 2, error)),
-		NUMBER(2, 2, error)),
-	.in_group = true, .begin = fetch_offsets, .answer = fetch_answer,
+	/* The text of an offset is empty. */
+	.response = FIELDS(EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(0, 2, 0),
+					  PART_NUMBER(0, 2, error))),
+	.in_group = true, .answer = fetch_answer,
 };
 
 void groups_repair(pid_t worker)
@@ -749,5 +655,4 @@ void groups_create(void)
 {
 	shared = shared_memory(sizeof(*shared));
 	shared_lock(&shared->lock);
-	load_offsets();
 }

@@ -60,14 +60,14 @@ static enum error_code metadata_begin(struct request *request)
 	bool all = request->all || (!request->version && !request->nr_parts);
 
 	for (int i = 0; all && i < config.nr_topics; i++)
-		request_add(request, text_of(config.topics[i].name));
+		request_add(request, text_of(config.topics[i].name), -1);
 	return 0;
 }
 
 const struct api api_metadata = {
 	.key = 3, .max = 4,
-	.request = FIELDS(EACH_PART(0, PART_TEXT(0, topic)), CONST(4, 99, 1, 0)),
-	.response = FIELDS(THROTTLE(3), CALLS(put_nodes), EACH_PART(0, CALLS(put_topic))),
+	.request = FIELDS(EACH_PART(PART_TEXT(0, topic)), CONST(4, 1, 0)),
+	.response = FIELDS(THROTTLE(3), CALLS(put_nodes), EACH_PART(CALLS(put_topic))),
 	.begin = metadata_begin,
 };
 
@@ -92,7 +92,7 @@ static void offsets_answer(struct request *request)
 const struct api api_list_offsets = {
 	.key = 2, .min = 1, .max = 1,
 	.request = FIELDS(NUMBER(0, 4, replica), EACH_PARTITION(PART_NUMBER(0, 8, offset))),
-	.response = FIELDS(EACH_PARTITION(PART_NUMBER(0, 2, error), CONST(0, 99, 8, -1),
+	.response = FIELDS(EACH_PARTITION(PART_NUMBER(0, 2, error), CONST(0, 8, -1),
 		PART_NUMBER(0, 8, offset))),
 	.answer = offsets_answer,
 };

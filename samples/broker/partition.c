@@ -13,8 +13,6 @@
 #include "partition.h"
 #include "waiting.h"
 
-#define INDEX_STEP	(64 << 10)
-
 /* A place that changes by a single store: the other slot is written first. */
 struct shared_place {
 	struct place slots[2];
@@ -36,13 +34,8 @@ struct partition {
 	struct replica replicas[MAX_NODES];
 };
 
-/* Not a topic of clients. */
-static struct topic offsets = {
-	.name = "@offsets", .first = OFFSETS, .nr_partitions = 1, .nr_replicas = 1,
-};
-
 static struct partition *partitions;
-static struct log logs[MAX_PARTITIONS + 1];
+static struct log logs[MAX_PARTITIONS];
 
 static bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len)
 {
@@ -84,7 +77,6 @@ static void log_open(struct log *log, const char *path, struct place *end)
 		usleep(10000);
 	}
 	len = lseek(log->fd, 0, SEEK_END);
-	log->index = memory(calloc(LOG_MAX / INDEX_STEP, sizeof(*log->index)));
 	log->data = mmap(NULL, LOG_MAX, PROT_READ, MAP_SHARED, log->fd, 0);
 	if (log->data == MAP_FAILED || len > (off_t)LOG_MAX)
 		errx(1, "%s cannot be mapped", path);
@@ -101,24 +93,18 @@ static void log_open(struct log *log, const char *path, struct place *end)
 struct place log_find(struct log *log, struct place end, int64_t offset)
 {
 	struct place place = { }, next;
-	size_t i = log->nr_index;
 
 	if (offset >= end.offset)
 		return end;
-	/* Most searches are for an offset near the end. */
-	while (i && log->index[i - 1].offset > offset)
-		i--;
-	if (i)
-		place = log->index[i - 1];
+	if (log->found.offset <= offset)
+		place = log->found;
 	for (;; place = next) {
 		struct batch batch = batch_header(log->data + place.position);
 
 		next.offset = place.offset + batch.records;
 		next.position = place.position + batch.size;
 		if (next.offset > offset)
-			return place;
-		if (next.position > (log->nr_index + 1) * INDEX_STEP)
-			log->index[log->nr_index++] = next;
+			return log->found = place;
 	}
 }
 
@@ -316,10 +302,8 @@ void partitions_create(void)
 	char path[sizeof(logs->path)];
 	struct place end;
 
-	partitions = shared_memory(sizeof(*partitions) * (MAX_PARTITIONS + 1));
-	offsets.replicas[0] = config.self->id;
-	config.partitions[OFFSETS] = &offsets;
-	for (int i = 0; i <= MAX_PARTITIONS; i++) {
+	partitions = shared_memory(sizeof(*partitions) * MAX_PARTITIONS);
+	for (int i = 0; i < config.nr_partitions; i++) {
 		const struct topic *topic = config.partitions[i];
 
 		shared_lock(&partitions[i].lock);
@@ -327,7 +311,7 @@ void partitions_create(void)
 			partitions[i].replicas[node].lease = (struct wait){
 				.fn = lease_ended, .key = { WAIT_LEASE, i },
 			};
-		if (!topic || !is_replica(topic))
+		if (!is_replica(topic))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
 			 i - topic->first);

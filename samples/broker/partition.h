@@ -4,8 +4,7 @@
  * processes of a broker share.
  *
  * The log is a file of record batches. It is mapped before the workers start, so that its batches
- * are memory of all processes, and each process has its own index of them. Bytes beyond the shared
- * end of the log do not exist.
+ * are memory of all processes. Bytes beyond the shared end of the log do not exist.
  *
  * A replica is in sync from the time that it has fetched up to the high watermark. It has a
  * lease, an alarm whose deadline moves whenever the replica has fetched all that the log had
@@ -30,8 +29,7 @@ struct log {
 	int fd;
 	const uint8_t *data;
 	char path[4096];
-	struct place *index;	/* sparse: the first boundaries after multiples of INDEX_STEP */
-	size_t nr_index;
+	struct place found;	/* by the last search of this process */
 };
 
 /* The state of a partition at one time. */

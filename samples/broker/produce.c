@@ -85,10 +85,10 @@ static void answer(struct request *request)
 }
 
 const struct api api_produce = {
-	.key = 0, .max = 7,
+	.key = 0, .max = 3,
 	.request = FIELDS(TEXT(3, unused), NUMBER(0, 2, acks), NUMBER(0, 4, timeout_ms),
 		EACH_PARTITION(PART_BYTES(records))),
 	.response = FIELDS(EACH_PARTITION(PART_NUMBER(0, 2, error),
-		PART_NUMBER(0, 8, offset), CONST(2, 99, 8, -1), CONST(5, 99, 8, 0)), THROTTLE(1)),
+		PART_NUMBER(0, 8, offset), CONST(2, 8, -1)), THROTTLE(1)),
 	.begin = begin, .missing = missing, .answer = answer,
 };

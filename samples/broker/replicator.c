@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Replication: a client with the ID of a replica fetches the partitions that this broker follows,
- * and appends the batches to its own logs.
- *
- * Leaders never change, so there are no epochs. If the leader's log does not have the last batch
- * of this one, it has lost records, and this log is kept as it is: it may be the only copy.
+ * and appends the batches to its own logs. Leaders never change, so there are no epochs.
  */
 #include <err.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/param.h>
 #include <sys/socket.h>
 
@@ -19,19 +15,6 @@
 
 /* Longer than max.wait: the leader is gone, in seconds. */
 #define ANSWER_S	10
-
-/* How a log compares to that of the leader. */
-static enum { UNKNOWN, SAME, DIFFERENT } compared[MAX_PARTITIONS];
-
-/* The place from which the leader's log is fetched; at first, that of the last batch. */
-static struct place next_place(int number)
-{
-	struct place end = partition_state(number).end;
-
-	if (compared[number] == SAME || !end.offset)
-		return end;
-	return log_find(partition_log(number), end, end.offset - 1);
-}
 
 static bool copies(int number, const struct node *leader)
 {
@@ -65,11 +48,10 @@ static void ask(const struct node *leader, struct wire *wire)
 		const struct topic *topic = config.partitions[i];
 		struct part *part;
 
-		if (!copies(i, leader) || compared[i] == DIFFERENT)
+		if (!copies(i, leader))
 			continue;
-		part = request_add(&request, text_of(topic->name));
-		part->index = i - topic->first;
-		part->offset = next_place(i).offset;
+		part = request_add(&request, text_of(topic->name), i - topic->first);
+		part->offset = partition_state(i).end.offset;
 		part->max_bytes = BATCH_MAX;
 	}
 	request_write(&request, wire);
@@ -78,27 +60,10 @@ static void ask(const struct node *leader, struct wire *wire)
 
 static bool copy_partition(const struct part *part)
 {
-	const uint8_t *data = (const uint8_t *)part->records.data;
-	size_t len = MAX(part->records.len, 0), copied;
-	int number = part->number;
-	struct place next;
-
-	if (number < 0 || !is_replica(config.partitions[number]) || compared[number] == DIFFERENT)
+	if (part->number < 0 || !is_replica(config.partitions[part->number]) || part->error)
 		return false;
-	next = next_place(number);
-	copied = len ? partition_state(number).end.position - next.position : 0;
-	if (part->error == OFFSET_OUT_OF_RANGE || copied > len ||
-	    (copied && memcmp(partition_log(number)->data + next.position, data, copied))) {
-		warnx("%s differs from the leader's log; it is not copied",
-		      partition_log(number)->path);
-		compared[number] = DIFFERENT;
-		return true;
-	}
-	if (part->error)
-		return false;
-	if (len)
-		compared[number] = SAME;
-	return partition_copy(number, len ? data + copied : NULL, len - copied, part->high);
+	return partition_copy(part->number, (const uint8_t *)part->records.data,
+			      MAX(part->records.len, 0), part->high);
 }
 
 /* Copy the records in a response, without its size. */

@@ -20,27 +20,21 @@ uint64_t now_ns(void)
 	return now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
 }
 
-struct part *request_add(struct request *request, struct text topic)
+struct part *request_add(struct request *request, struct text name, int index)
 {
+	const struct topic *topic = config_topic(name);
 	struct part *part;
 
 	request->parts = memory(realloc(request->parts, (request->nr_parts + 1) * sizeof(*part)));
 	part = &request->parts[request->nr_parts++];
-	*part = (struct part){ .topic = topic };
+	*part = (struct part){
+		.topic = name, .index = index, .number = -1, .error = UNKNOWN_TOPIC_OR_PARTITION,
+	};
+	if (topic && index >= 0 && index < topic->nr_partitions) {
+		part->number = topic->first + index;
+		part->error = leads(topic) ? 0 : NOT_LEADER;
+	}
 	return part;
-}
-
-/* A request for a partition is for its leader. */
-static void find_partition(struct part *part)
-{
-	const struct topic *topic = config_topic(part->topic);
-
-	part->number = -1;
-	part->error = UNKNOWN_TOPIC_OR_PARTITION;
-	if (!topic || part->index < 0 || part->index >= topic->nr_partitions)
-		return;
-	part->number = topic->first + part->index;
-	part->error = leads(topic) ? 0 : NOT_LEADER;
 }
 
 /* When written, each partition is an entry of its topic with a single partition. */
@@ -59,17 +53,17 @@ static void transfer_parts(struct request *request, struct wire *wire, const str
 			entries = wire_count(wire, 1);
 		}
 		for (; entries > 0 && !wire->failed; entries--) {
+			int32_t index = wire->writes ? request->parts[i].index : -1;
 			struct part *part;
 
 			if (!wire->writes && request->nr_parts == MAX_PARTS) {
 				wire->failed = true;
 				return;
 			}
-			part = wire->writes ? &request->parts[i] : request_add(request, topic);
 			if (topics)
-				wire_int(wire, part->index);
-			if (topics && !wire->writes)
-				find_partition(part);
+				wire_int(wire, index);
+			part = wire->writes ? &request->parts[i] :
+					      request_add(request, topic, index);
 			request_fields(request, part, wire, field->fields);
 		}
 	}
@@ -81,7 +75,7 @@ void request_fields(struct request *request, struct part *part, struct wire *wir
 	for (const struct field *field = fields; field && field->type; field++) {
 		void *at = (char *)(part ? (void *)part : request) + field->at;
 
-		if (request->version < field->from || request->version > field->to)
+		if (request->version < field->from)
 			continue;
 		switch (field->type) {
 		case FIELD_NUMBER:
@@ -134,6 +128,19 @@ static void unlock(const struct request *request)
 		group_unlock();
 }
 
+void request_start(struct request *request)
+{
+	const struct api *api = request->api;
+
+	request->deadline = now_ns() + MAX(request->timeout_ms, 0) * NS_PER_MS;
+	lock(request);
+	if (api->in_group)
+		request->error = group_coordinate(request);
+	if (api->begin && !request->error)
+		request->error = api->begin(request);
+	unlock(request);
+}
+
 struct request *request_begin(uint8_t *message, size_t len)
 {
 	struct wire wire = { .data = message, .size = len };
@@ -153,14 +160,7 @@ struct request *request_begin(uint8_t *message, size_t len)
 		request_free(request);
 		return NULL;
 	}
-	request->timeout_ms = MAX(request->timeout_ms, 0);
-	request->deadline = now_ns() + request->timeout_ms * NS_PER_MS;
-	lock(request);
-	if (api->in_group)
-		request->error = group_coordinate(request);
-	if (api->begin && !request->error)
-		request->error = api->begin(request);
-	unlock(request);
+	request_start(request);
 	return request;
 }
 

@@ -29,7 +29,7 @@ struct part {
 	struct place start;	/* fetch: the batch with this offset */
 	int64_t required;	/* produce: high watermark that completes the request */
 	struct text records;
-	struct text note;	/* text of an offset */
+	struct text note;	/* text of an offset, not stored */
 };
 
 struct request {
@@ -69,15 +69,15 @@ struct request {
 	     part - (request)->parts < (request)->nr_parts; part++)
 
 /*
- * A field of a message from one version to another. A table of them is read into a request and
- * its parts, or written, see struct wire.
+ * A field of a message, since a version. A table of them is read into a request and its parts, or
+ * written, see struct wire.
  */
 struct field {
 	enum {
 		FIELD_END, FIELD_NUMBER, FIELD_CONSTANT, FIELD_TEXT, FIELD_PAIRS, FIELD_TOPICS,
 		FIELD_PARTS, FIELD_CALL,
 	} type;
-	int from, to;
+	int from;
 	int at;			/* offset of the variable */
 	int size;		/* of a number, or of the length of a text */
 	int64_t value;		/* of a constant, which is not read */
@@ -86,28 +86,23 @@ struct field {
 };
 
 #define FIELDS(...)	((const struct field[]){ __VA_ARGS__, { } })
-#define FIELD(kind, first, last, bytes, of, name) \
-	{ .type = FIELD_##kind, .from = (first), .to = (last), .size = (bytes), \
-	  .at = offsetof(struct of, name) }
-#define NUMBER(version, bytes, name)		FIELD(NUMBER, version, 99, bytes, request, name)
-#define TEXT(version, name)			FIELD(TEXT, version, 99, 2, request, name)
-#define BYTES(name)				FIELD(TEXT, 0, 99, 4, request, name)
+#define FIELD(kind, first, bytes, of, name) \
+	{ .type = FIELD_##kind, .from = (first), .size = (bytes), .at = offsetof(struct of, name) }
+#define NUMBER(version, bytes, name)		FIELD(NUMBER, version, bytes, request, name)
+#define TEXT(version, name)			FIELD(TEXT, version, 2, request, name)
+#define BYTES(name)				FIELD(TEXT, 0, 4, request, name)
 /* An array of texts and bytes, see wire_pair(). */
-#define PAIRS(name)				FIELD(PAIRS, 0, 99, 4, request, name)
-#define PART_NUMBER(version, bytes, name)	FIELD(NUMBER, version, 99, bytes, part, name)
-#define PART_TEXT(version, name)		FIELD(TEXT, version, 99, 2, part, name)
-#define PART_BYTES(name)			FIELD(TEXT, 0, 99, 4, part, name)
-#define CONST(first, last, bytes, number) \
-	{ .type = FIELD_CONSTANT, .from = (first), .to = (last), .size = (bytes), \
-	  .value = (number) }
-#define THROTTLE(version)	CONST(version, 99, 4, 0)
-/* An array that is always empty. */
-#define EMPTY_ARRAY(version)	CONST(version, 99, 4, 0)
+#define PAIRS(name)				FIELD(PAIRS, 0, 4, request, name)
+#define PART_NUMBER(version, bytes, name)	FIELD(NUMBER, version, bytes, part, name)
+#define PART_TEXT(version, name)		FIELD(TEXT, version, 2, part, name)
+#define PART_BYTES(name)			FIELD(TEXT, 0, 4, part, name)
+#define CONST(first, bytes, number) \
+	{ .type = FIELD_CONSTANT, .from = (first), .size = (bytes), .value = (number) }
+#define THROTTLE(version)	CONST(version, 4, 0)
 /* An array of topics with arrays of partitions, which start with their number; or of parts. */
-#define EACH_PARTITION(...)	{ .type = FIELD_TOPICS, .to = 99, .fields = FIELDS(__VA_ARGS__) }
-#define EACH_PART(version, ...) \
-	{ .type = FIELD_PARTS, .from = (version), .to = 99, .fields = FIELDS(__VA_ARGS__) }
-#define CALLS(function)		{ .type = FIELD_CALL, .to = 99, .call = (function) }
+#define EACH_PARTITION(...)	{ .type = FIELD_TOPICS, .fields = FIELDS(__VA_ARGS__) }
+#define EACH_PART(...)		{ .type = FIELD_PARTS, .fields = FIELDS(__VA_ARGS__) }
+#define CALLS(function)		{ .type = FIELD_CALL, .call = (function) }
 
 /* A kind of request. The fields are those after the headers. */
 struct api {
@@ -133,6 +128,8 @@ extern const struct api api_produce, api_fetch, api_list_offsets, api_metadata, 
  * Return: the request; or NULL if the connection must be closed.
  */
 struct request *request_begin(uint8_t *message, size_t len);
+/* Begin a request that has been read. */
+void request_start(struct request *request);
 uint64_t request_missing(struct request *request);
 /* Queue a wait for the missing amount. */
 void request_wait(struct request *request, uint64_t missing);
@@ -145,10 +142,10 @@ void request_write(struct request *request, struct wire *wire);
 /* Read or write fields, of a part or of the request. */
 void request_fields(struct request *request, struct part *part, struct wire *wire,
 		    const struct field *fields);
-/* Add a partition. */
-struct part *request_add(struct request *request, struct text topic);
+/* Add a partition and find it, with an error unless this broker is its leader. */
+struct part *request_add(struct request *request, struct text topic, int index);
 
-/* Create the groups and read their offsets, before the workers start; or exit. */
+/* Create the groups, before the workers start; or exit. */
 void groups_create(void);
 /* Forget the waiting requests of a killed worker, and complete its signals. */
 void groups_repair(pid_t worker);

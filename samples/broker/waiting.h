@@ -54,7 +54,6 @@ struct wait {
 	struct wait_key key;	/* of an alarm, which sets it */
 	uint64_t deadline;	/* of an alarm; 0 for others */
 	enum wait_end end;
-	struct heap_wait *heap;
 };
 
 /* Create what the processes share, before they start, and remove it at the end. */

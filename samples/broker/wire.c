@@ -24,8 +24,6 @@
 #define LAST_AT		23
 #define RECORDS_AT	57
 
-size_t wire_total;
-
 static bool reserve(struct wire *wire, size_t size)
 {
 	size_t larger = MAX(2 * wire->capacity, FIRST_CAPACITY);
@@ -37,13 +35,13 @@ static bool reserve(struct wire *wire, size_t size)
 	data = size <= capacity ? realloc(wire->data, capacity) : NULL;
 	if (!data)
 		return false;
-	wire_total += capacity - wire->capacity;
 	wire->data = data;
 	wire->capacity = capacity;
 	return true;
 }
 
-uint8_t *wire_raw(struct wire *wire, size_t len)
+/* Return: the next @len bytes, or room for them that the next write may move; or NULL. */
+static uint8_t *wire_raw(struct wire *wire, size_t len)
 {
 	size_t *next = wire->writes ? &wire->size : &wire->at;
 
@@ -189,7 +187,6 @@ void wire_consume(struct wire *wire, size_t len)
 
 void wire_free(struct wire *wire)
 {
-	wire_total -= wire->capacity;
 	free(wire->data);
 	*wire = (struct wire){ .writes = wire->writes };
 }
@@ -261,17 +258,6 @@ void batch_set_base(uint8_t *data, int64_t base)
 	wire_int(&wire, base);
 	/* The leader never changes: epoch 0. */
 	wire_patch(&wire, BASE_SIZE, 0);
-}
-
-void batch_seal(uint8_t *data, size_t size)
-{
-	struct wire wire = { .data = data, .capacity = size, .writes = true };
-
-	memset(data, 0, HEADER_SIZE);
-	data[FORMAT_AT] = 2;
-	wire_patch(&wire, SIZE_AT, size - BASE_SIZE);
-	wire_patch(&wire, RECORDS_AT, 1);
-	wire_patch(&wire, CRC_AT, crc32c(data + CRC_START, size - CRC_START));
 }
 
 size_t batches_valid(const uint8_t *data, size_t len, struct place *end)

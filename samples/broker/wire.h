@@ -37,11 +37,9 @@ enum error_code {
 	INVALID_REQUIRED_ACKS = 21,	ILLEGAL_GENERATION = 22,
 	INCONSISTENT_GROUP_PROTOCOL = 23, INVALID_GROUP_ID = 24,
 	UNKNOWN_MEMBER_ID = 25,		INVALID_SESSION_TIMEOUT = 26,
-	REBALANCE_IN_PROGRESS = 27,	INVALID_COMMIT_OFFSET_SIZE = 28,
-	UNSUPPORTED_VERSION = 35,
+	REBALANCE_IN_PROGRESS = 27,	UNSUPPORTED_VERSION = 35,
 	UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, STORAGE_ERROR = 56,
-	GROUP_MAX_SIZE_REACHED = 81,
-	INVALID_RECORD = 87,
+	GROUP_MAX_SIZE_REACHED = 81,	INVALID_RECORD = 87,
 };
 
 /* @len is -1 for null. */
@@ -59,11 +57,6 @@ struct wire {
 	bool failed;
 };
 
-/* Capacity of all buffers of this process. */
-extern size_t wire_total;
-
-/* Return: the next @len bytes, or room for them that the next write may move; or NULL. */
-uint8_t *wire_raw(struct wire *wire, size_t len);
 /* Transfer a number of @len bytes. Return: the number; with its sign if it was read. */
 int64_t wire_number(struct wire *wire, int64_t value, size_t len);
 /* Transfer a variable, a number of the same size. */
@@ -126,8 +119,6 @@ uint32_t crc32c(const uint8_t *data, size_t len);
 enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch);
 /* Assign an offset, which the CRC does not cover. */
 void batch_set_base(uint8_t *data, int64_t base);
-/* Write the header of a batch with a single record. */
-void batch_seal(uint8_t *data, size_t size);
 /* Read a valid header. */
 struct batch batch_header(const uint8_t *data);
 /* Advance the end of a log by the valid batches at the start of a buffer. Return: their size. */

@@ -9,8 +9,7 @@
  * Each round of the loop executes a request of each connection that has one, reads the events of
  * waiting requests, and then submits the queued adds and signals.
  *
- * The kernel ends a connection whose client does not read for some seconds. If the buffers of
- * all connections are too large before, those with unsent responses make room.
+ * The kernel ends a connection whose client does not read for some seconds.
  */
 #include <err.h>
 #include <errno.h>
@@ -25,11 +24,9 @@
 
 #define MAX_EVENTS	256
 #define MAX_FILES	8192
-#define MAX_BUFFERED	(256UL << 20)
 #define SEND_TIMEOUT_MS	10000
 
 struct connection {
-	TAILQ_ENTRY(connection) all;
 	bool closed;		/* freed when the event of its request arrives */
 	int fd;
 	uint32_t events;	/* that epoll reports */
@@ -41,7 +38,6 @@ struct connection {
 static int epoll, listener, signals, waits;
 static bool stopping;
 static int nr_waiting;
-static TAILQ_HEAD(, connection) connections = TAILQ_HEAD_INITIALIZER(connections);
 
 static bool set_events(int fd, int call, void *source, uint32_t events)
 {
@@ -59,7 +55,6 @@ static void free_connection(struct connection *connection)
 
 static void close_connection(struct connection *connection)
 {
-	TAILQ_REMOVE(&connections, connection, all);
 	close(connection->fd);
 	connection->closed = true;
 	/* The event of a waiting request has its address: end it, and free it then. */
@@ -90,25 +85,6 @@ static void go_on(struct connection *connection, bool ok)
 		watch(connection, connection->waiting || is_idle ? EPOLLIN | EPOLLRDHUP : EPOLLOUT);
 }
 
-/*
- * Evict clients that do not read, the oldest first, if all buffers together are too large: the
- * event of the shutdown closes the connection. Return: false if the buffers still are too large.
- */
-static bool within_limit(const struct connection *connection)
-{
-	struct connection *slow;
-
-	TAILQ_FOREACH(slow, &connections, all) {
-		if (wire_total <= MAX_BUFFERED)
-			break;
-		if (!slow->out.size || slow == connection)
-			continue;
-		wire_free(&slow->out);
-		shutdown(slow->fd, SHUT_RDWR);
-	}
-	return wire_total <= MAX_BUFFERED;
-}
-
 /* Answer a request, unless it waits. Return: false if the connection must be closed. */
 static bool try_answer(struct connection *connection, struct request *request, bool may_wait)
 {
@@ -123,7 +99,7 @@ static bool try_answer(struct connection *connection, struct request *request, b
 	}
 	ok = request_answer(request, &connection->out);
 	wire_consume(&connection->in, wire_message(&connection->in));
-	return ok && within_limit(connection) && wire_send(&connection->out, connection->fd);
+	return ok && wire_send(&connection->out, connection->fd);
 }
 
 static void wait_event(struct wait *wait, enum wait_end end)
@@ -155,7 +131,7 @@ static bool execute(struct connection *connection)
 	struct request *request;
 
 	if (len <= 0)
-		return !len && within_limit(connection);
+		return !len;
 	request = request_begin(connection->in.data + PREFIX_SIZE, len - PREFIX_SIZE);
 	if (!request)
 		return false;
@@ -187,7 +163,6 @@ static void add_connection(int fd)
 	connection->fd = fd;
 	connection->out.writes = true;
 	connection->events = EPOLLIN | EPOLLRDHUP;
-	TAILQ_INSERT_TAIL(&connections, connection, all);
 	if (!set_events(fd, EPOLL_CTL_ADD, connection, connection->events))
 		close_connection(connection);
 }

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void execute(uint8_t *frame, size_t len)
 {
 	struct request *request = request_begin(frame, len);
-	struct wire response = WRITER;
+	struct wire response = { .writes = true };
 
 	if (!request)
 		return;
@@ -40,11 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static bool started;
 
-	if (!started) {
+	if (!started)
 		kit_start();
-		atexit(kit_remove);
-		started = true;
-	}
+	started = true;
 	while (size >= 2) {
 		size_t size_field = data[0] << 8 | data[1], len = size_field & ~IS_RESPONSE;
 		uint8_t *frame;
@@ -64,19 +62,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += len;
 		size -= len;
 	}
-	for (int i = 0; i <= MAX_PARTITIONS; i++) {
-		if (!get_place(&partitions[i].end).position)
-			continue;
+	waiting_submit();
+	waiting_events();
+	clear_alarms();
+	waiting_open(true);
+	for (int i = 0; i < config.nr_partitions; i++) {
 		log_cut(&logs[i], (struct place){ });
-		logs[i].nr_index = 0;
+		logs[i].found = (struct place){ };
 		set_place(&partitions[i].end, (struct place){ });
 		set_place(&partitions[i].high, (struct place){ });
+		for (int node = 0; node < MAX_NODES; node++)
+			partitions[i].replicas[node].lease.id = 0;
 	}
 	for (int i = 0; i < MAX_GROUPS && shared->groups[i].name.len; i++)
 		shared->groups[i] = (struct group){ };
-	while (shared->nr_slots)
+	while (shared->nr_slots) {
 		shared->members[--shared->nr_slots].group = NULL;
-	waiting_stop();
-	waiting_events();
+		shared->members[shared->nr_slots].session.id = 0;
+	}
 	return 0;
 }
