@@ -85,6 +85,8 @@ def schema(value, path="json"):
         for key, inner in value.items():
             if key not in ("description", "title", "$schema"):
                 yield from schema(inner, f"{path}/{key}")
+    elif isinstance(value, list) and not isinstance(value[0], dict):
+        yield f"{path}[] {' '.join(sorted(map(json.dumps, value)))}"
     elif isinstance(value, list):
         for inner in value:
             yield from schema(inner, f"{path}[]")
@@ -119,7 +121,11 @@ def interface():
 
 
 def grown(line, now):
-    """A structure that has grown keeps its other lines."""
+    """A structure that has grown keeps its other lines, and a list has its values."""
+    path, is_list, values = line.partition("[] ")
+    if is_list:
+        return any(new.startswith(path + is_list) and {*values.split()} <= {*new.split()[1:]}
+                   for new in now)
     match = re.fullmatch(r"size (\w+) (\d+)", line)
     if not match or match[1] == FIXED:
         return False
