@@ -89,7 +89,7 @@ proctype watcher()
 {
 	LOCALS;
 
-	/* op_hold_watchable() */
+	/* op_hold_purgatory() */
 	atomic {
 		if
 		:: timer_pending && keys == 1 -> hold()
