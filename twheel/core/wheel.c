@@ -147,29 +147,33 @@ bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_reaches);
 
 /*
- * The slot of a tick that has not passed, if the number of slots is a power of two: its position is
- * a matter of shifts, and needs no further cache line. Without a bucket if it is out of reach.
+ * Find the slot of a tick that has not passed. If the number of slots is a power of two, its
+ * position is a matter of shifts, and needs no further cache line. Return: false otherwise, or if
+ * there is no bucket for it.
  */
-static __always_inline struct twheel_slot find_by_shifts(struct twheel_wheel *wheel, u64 tick)
+static __always_inline bool find_by_shifts(struct twheel_wheel *wheel, u64 tick,
+					   struct twheel_slot *slot)
 {
-	unsigned int level = wheel->level_of[fls64(tick - wheel->now)];
+	unsigned int bits = fls64(tick - wheel->now), level = wheel->level_of[bits];
 	unsigned int shift = level * wheel->shift;
 	u64 number, slots = wheel->slots;
 
+	if (unlikely(!wheel->shift))
+		return false;
+	/* The highest level reaches all ticks. */
 	for (;; level++, shift += wheel->shift) {
-		if (unlikely(level >= wheel->nr_levels))
-			return (struct twheel_slot){};
 		number = tick >> shift;
 		if (likely(number - (wheel->now >> shift) < slots))
 			break;
 	}
-	return (struct twheel_slot){
-		.bucket = &wheel->level[level][number & (slots - 1)],
-		.begin = number << shift,
-	};
+	if (unlikely(!wheel->level[level]))
+		return false;
+	slot->bucket = &wheel->level[level][number & (slots - 1)];
+	slot->begin = number << shift;
+	return true;
 }
 
-/* Likewise for any number of slots; a tick that is out of reach has the last one. */
+/* The same for any number of slots. A tick that is out of reach has the last one. */
 static noinline struct twheel_slot find_by_divisions(struct twheel_wheel *wheel, u64 tick)
 {
 	unsigned int level = wheel->level_of[fls64(tick - wheel->now)];
@@ -198,18 +202,6 @@ static noinline struct twheel_slot find_by_divisions(struct twheel_wheel *wheel,
 	return slot;
 }
 
-static __always_inline struct twheel_slot wheel_find(struct twheel_wheel *wheel, u64 tick)
-{
-	struct twheel_slot slot;
-
-	if (likely(wheel->shift)) {
-		slot = find_by_shifts(wheel, tick);
-		if (likely(slot.bucket))
-			return slot;
-	}
-	return find_by_divisions(wheel, tick);
-}
-
 /* Whether a tick that has not passed is on level 0, of a power of two of slots. */
 static __always_inline bool wheel_is_next(const struct twheel_wheel *wheel, u64 tick)
 {
@@ -219,7 +211,11 @@ static __always_inline bool wheel_is_next(const struct twheel_wheel *wheel, u64 
 /* Find the slot of a tick. The wheel has at least one level. */
 struct twheel_slot twheel_wheel_find(struct twheel_wheel *wheel, u64 tick)
 {
-	return tick > wheel->now ? wheel_find(wheel, tick) : (struct twheel_slot){};
+	struct twheel_slot slot = {};
+
+	if (tick > wheel->now && !find_by_shifts(wheel, tick, &slot))
+		slot = find_by_divisions(wheel, tick);
+	return slot;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_find);
 
@@ -249,13 +245,45 @@ static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucke
 	bucket->mixed = false;
 }
 
+/* The rare cases of the following functions are tail calls, so an add saves no registers. */
+
+static noinline u64 bucket_enqueue(struct twheel_queue *queue, struct twheel_bucket *bucket,
+				   u64 begin)
+{
+	bucket->expires = begin;
+	rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
+	return begin;
+}
+
+static __always_inline u64 bucket_add(struct twheel_queue *queue, struct twheel_bucket *bucket,
+				      u64 begin, struct hlist_head *list, struct twheel_node *node)
+{
+	hlist_add_head(&node->entry, list);
+	return unlikely(RB_EMPTY_NODE(&bucket->queued)) ? bucket_enqueue(queue, bucket, begin) :
+							   begin;
+}
+
+static __always_inline u64 slot_add(struct twheel_queue *queue, struct twheel_slot slot,
+				    struct twheel_node *node)
+{
+	slot.bucket->added += LIST_STEP;
+	return bucket_add(queue, slot.bucket, slot.begin,
+			  &slot.bucket->nodes[slot.bucket->added >> 7], node);
+}
+
+static noinline u64 queue_place_by_divisions(struct twheel_queue *queue, struct twheel_node *node,
+					     u64 tick)
+{
+	return slot_add(queue, find_by_divisions(&queue->wheel, tick), node);
+}
+
 /* Put a node that is on no list on the list for its tick; as twheel_queue_add(). */
 static __always_inline u64 queue_place(struct twheel_queue *queue, struct twheel_node *node,
 				       struct hlist_head *due, u64 tick)
 {
 	struct twheel_wheel *wheel = &queue->wheel;
-	struct twheel_slot slot = { .begin = tick };
-	struct hlist_head *list;
+	struct twheel_bucket *bucket;
+	struct twheel_slot slot;
 
 	if (tick <= wheel->now) {
 		hlist_add_head(&node->entry, due);
@@ -263,19 +291,12 @@ static __always_inline u64 queue_place(struct twheel_queue *queue, struct twheel
 	}
 	/* Most nodes that move go to level 0: 15 instructions less for them. */
 	if (wheel_is_next(wheel, tick)) {
-		slot.bucket = &wheel->level[0][tick & (wheel->slots - 1)];
-		list = &slot.bucket->nodes[0];
-	} else {
-		slot = wheel_find(wheel, tick);
-		slot.bucket->added += LIST_STEP;
-		list = &slot.bucket->nodes[slot.bucket->added >> 7];
+		bucket = &wheel->level[0][tick & (wheel->slots - 1)];
+		return bucket_add(queue, bucket, tick, &bucket->nodes[0], node);
 	}
-	if (RB_EMPTY_NODE(&slot.bucket->queued)) {
-		slot.bucket->expires = slot.begin;
-		rb_add_cached(&slot.bucket->queued, &queue->buckets, bucket_before);
-	}
-	hlist_add_head(&node->entry, list);
-	return slot.begin;
+	if (likely(find_by_shifts(wheel, tick, &slot)))
+		return slot_add(queue, slot, node);
+	return queue_place_by_divisions(queue, node, tick);
 }
 
 /* Initialise an empty queue over a wheel without levels; it needs one before the first node. */
