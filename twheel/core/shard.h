@@ -25,14 +25,9 @@
 
 static inline u64 twheel_clock_ns(enum twheel_clock clock)
 {
-	switch (clock) {
-	case TWHEEL_CLOCK_BOOTTIME:
-		return ktime_get_boottime_ns();
-	case TWHEEL_CLOCK_REALTIME:
-		return ktime_get_real_ns();
-	default:
+	if (likely(clock == TWHEEL_CLOCK_MONOTONIC))
 		return ktime_get_ns();
-	}
+	return clock == TWHEEL_CLOCK_BOOTTIME ? ktime_get_boottime_ns() : ktime_get_real_ns();
 }
 
 #define TWHEEL_TICK_NS_MIN	1000ULL
