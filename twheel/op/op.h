@@ -227,6 +227,9 @@ static __always_inline void twheel_watch_init(struct twheel_op *op, const struct
 /* Maximum number of nested calls on another stack than that of the task. */
 #define TWHEEL_NESTED_MAX	4
 
+/* Half of the locks of a task that lockdep can count. A nested callback has two. */
+#define TWHEEL_LOCKS_MAX	24
+
 DECLARE_PER_CPU(unsigned int, twheel_nested);
 
 /* Return: the free part of the stack of the task; at least THREAD_SIZE on another stack. */
@@ -243,6 +246,8 @@ static inline bool twheel_on_task_stack(void)
 
 static inline bool twheel_stack_is_deep(void)
 {
+	if (lockdep_depth(current) > TWHEEL_LOCKS_MAX)
+		return true;
 	if (unlikely(!twheel_on_task_stack()))
 		return this_cpu_read(twheel_nested) >= TWHEEL_NESTED_MAX;
 	return twheel_stack_left() < THREAD_SIZE / 2;
@@ -381,7 +386,8 @@ static __always_inline void op_callback_now(struct twheel_op *op)
 static __always_inline void op_callback(struct twheel_op *op)
 {
 	/* From half of the stack on. */
-	if (likely(twheel_stack_left() - THREAD_SIZE / 2 < THREAD_SIZE / 2))
+	if (likely(twheel_stack_left() - THREAD_SIZE / 2 < THREAD_SIZE / 2) &&
+	    lockdep_depth(current) <= TWHEEL_LOCKS_MAX)
 		op_callback_now(op);
 	else
 		twheel_op_callback_nested(op);
