@@ -58,14 +58,21 @@ static __always_inline void twheel_timer_enqueue(struct twheel_shard *shard,
 	trace_twheel_timer_add(timer, shard);
 }
 
+/* Cancel a pending timer of a locked shard. */
+static inline void twheel_timer_remove_pending(struct twheel_shard *shard,
+					       struct twheel_timer *timer)
+{
+	twheel_timer_detach(shard, timer, twheel_shard_is_wall(shard));
+	trace_twheel_timer_cancel(timer, shard);
+	shard->cancelled++;
+}
+
 /* Cancel a timer of a locked shard. Return: true if it was pending; it may be running as well. */
 static inline bool twheel_timer_remove(struct twheel_shard *shard, struct twheel_timer *timer)
 {
 	if (!twheel_timer_pending(timer))
 		return false;
-	twheel_timer_detach(shard, timer, twheel_shard_is_wall(shard));
-	trace_twheel_timer_cancel(timer, shard);
-	shard->cancelled++;
+	twheel_timer_remove_pending(shard, timer);
 	return true;
 }
 

@@ -72,8 +72,7 @@ static bool iter_visit(const struct twheel_op_iter *iter, const struct twheel_wa
 	/* The marks have none. */
 	if (!op)
 		return false;
-	shard = twheel_op_lock(op);
-	/* Not pending yet: its add links further keys. */
+	shard = twheel_op_lock_linked(op);
 	if (!shard)
 		return false;
 	visit = twheel_timer_pending(&op->timer) && (iter->all || op->watches == watch);

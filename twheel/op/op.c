@@ -354,10 +354,7 @@ static __always_inline int op_end_locked(struct twheel_shard *shard, struct twhe
 		twheel_op_unlock_irqs(shard);
 		return -EAGAIN;
 	}
-	if (WARN_ON_ONCE(!op_take(shard, op))) {
-		twheel_op_unlock_irqs(shard);
-		return -EALREADY;
-	}
+	op_take(shard, op);
 	twheel_op_unlock(shard);
 	op_unlink(op);
 	twheel_irqs_enable();

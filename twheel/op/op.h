@@ -68,17 +68,13 @@ static inline bool twheel_op_counts_signals(enum twheel_condition condition)
 	return condition >= TWHEEL_COND_ANY && condition <= TWHEEL_COND_QUORUM;
 }
 
-/*
- * Lock an operation: its shard. Interrupts are disabled. Return: NULL if it was not added, or is
- * done. Its wheel may have been destroyed in these cases, and is freed after a grace period.
- */
-static __always_inline struct twheel_shard *twheel_op_lock(struct twheel_op *op)
+static __always_inline struct twheel_shard *op_lock(struct twheel_op *op, bool may_be_done)
 {
 	struct twheel_shard *shard;
 
 	for (;;) {
 		shard = twheel_timer_predict_shard(&op->timer);
-		if (unlikely(!shard || twheel_op_state(op) == OP_DONE))
+		if (unlikely(!shard || (may_be_done && twheel_op_state(op) == OP_DONE)))
 			return NULL;
 		spin_lock(&shard->lock);
 		if (likely(shard == twheel_timer_shard(&op->timer)))
@@ -88,6 +84,21 @@ static __always_inline struct twheel_shard *twheel_op_lock(struct twheel_op *op)
 	/* Sparse does not count a lock that is only held in some cases. */
 	__release(&shard->lock);
 	return shard;
+}
+
+/*
+ * Lock an operation: its shard. Interrupts are disabled. Return: NULL if it was not added, or is
+ * done. Its wheel may have been destroyed in these cases, and is freed after a grace period.
+ */
+static __always_inline struct twheel_shard *twheel_op_lock(struct twheel_op *op)
+{
+	return op_lock(op, true);
+}
+
+/* Lock an operation with a watch in a locked bucket. Return: NULL if its add links further keys. */
+static __always_inline struct twheel_shard *twheel_op_lock_linked(struct twheel_op *op)
+{
+	return op_lock(op, false);
 }
 
 static __always_inline void twheel_op_unlock(struct twheel_shard *shard)
@@ -263,16 +274,11 @@ static __always_inline void op_set_ended(struct twheel_op *op)
 	WRITE_ONCE(op->state, (op->state & OP_OWNED) | OP_ENDED);
 }
 
-/*
- * PENDING to ENDED, with the shard locked; after twheel_op_claim_cell() if there is a cell. Return:
- * true if this call ended the operation.
- */
-static __always_inline bool op_take(struct twheel_shard *shard, struct twheel_op *op)
+/* PENDING to ENDED, with the shard locked; after twheel_op_claim_cell() if there is a cell. */
+static __always_inline void op_take(struct twheel_shard *shard, struct twheel_op *op)
 {
-	if (!twheel_timer_remove(shard, &op->timer))
-		return false;
+	twheel_timer_remove_pending(shard, &op->timer);
 	op_set_ended(op);
-	return true;
 }
 
 static __always_inline void op_unlink_watch(struct twheel_keys *keys, struct twheel_watch *watch)
@@ -317,14 +323,15 @@ static __always_inline void op_record(struct twheel_op *op, enum twheel_reason r
 				      u64 value, u64 time)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
+	struct twheel_pool __percpu *pools = purgatory->pools;
 	struct twheel_outcome *outcome = op->nr_watches ? &op->watches->outcome : &op->outcome;
 
 	outcome->value = value;
 	outcome->time = time;
 	op->reason = reason;
 	op->error = error;
-	this_cpu_inc(purgatory->pools->ended[reason - 1]);
-	this_cpu_sub(purgatory->pools->watches, op->nr_watches);
+	this_cpu_inc(pools->ended[reason - 1]);
+	this_cpu_sub(pools->watches, op->nr_watches);
 	twheel_purgatory_uncharge_watches(purgatory, op->nr_watches);
 	trace_twheel_op_end(op);
 }

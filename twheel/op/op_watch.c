@@ -325,8 +325,9 @@ struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel
 	shard = twheel_op_lock(op);
 	if (shard) {
 		watch = op_detach(op, &at, key);
-		if (!IS_ERR(watch) && twheel_op_counts_signals(op->condition) && !op->missing)
-			claimed = op_take(shard, op);
+		claimed = !IS_ERR(watch) && twheel_op_counts_signals(op->condition) && !op->missing;
+		if (claimed)
+			op_take(shard, op);
 		twheel_op_unlock(shard);
 	}
 	twheel_key_unlock_irqs_off(&at);

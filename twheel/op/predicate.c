@@ -73,7 +73,9 @@ static bool op_evaluate(struct twheel_op *op)
 		return false;
 	twheel_irqs_disable();
 	shard = twheel_op_lock(op);
-	claimed = op_take(shard, op);
+	claimed = twheel_timer_pending(&op->timer);
+	if (claimed)
+		op_take(shard, op);
 	twheel_op_unlock(shard);
 	if (claimed) {
 		twheel_op_complete_claimed(op, value);

@@ -125,9 +125,8 @@ static __always_inline enum signal_visit signal_visit(const struct signal_args *
 {
 	enum signal_visit visit = VISIT_DONE;
 	struct twheel_op *op = watch->op;
-	struct twheel_shard *shard = twheel_op_lock(op);
+	struct twheel_shard *shard = twheel_op_lock_linked(op);
 
-	/* It is linked, so it is not done; or not pending yet, while its add links further keys. */
 	if (unlikely(!shard))
 		return VISIT_DONE;
 	if (likely(twheel_timer_pending(&op->timer)) && signal_may_end(op, args->kind)) {
