@@ -84,7 +84,7 @@ static void keys_are_hashed_with_siphash(struct kunit *test)
 {
 #ifdef CONFIG_64BIT
 	const hsiphash_key_t secret = { .key = {
-		key_table.state[0] ^ SIPHASH_CONST_0, key_table.state[1] ^ SIPHASH_CONST_1,
+		key_table.state[2] ^ SIPHASH_CONST_2, key_table.state[3] ^ SIPHASH_CONST_3,
 	} };
 	unsigned int i;
 

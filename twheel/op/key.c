@@ -609,8 +609,9 @@ int twheel_keys_init(struct twheel_keys *keys, bool account)
 	siphash_key_t secret;
 
 	get_random_bytes(&secret, sizeof(secret));
-	keys->state[0] = SIPHASH_CONST_0 ^ secret.key[0];
-	keys->state[1] = SIPHASH_CONST_1 ^ secret.key[1];
+	keys->state[0] = (SIPHASH_CONST_0 ^ secret.key[0]) + (SIPHASH_CONST_1 ^ secret.key[1]);
+	keys->state[1] = rol64(SIPHASH_CONST_1 ^ secret.key[1], 13) ^ keys->state[0];
+	keys->state[0] = rol64(keys->state[0], 32);
 	keys->state[2] = SIPHASH_CONST_2 ^ secret.key[0];
 	keys->state[3] = SIPHASH_CONST_3 ^ secret.key[1];
 	spin_lock_init(&keys->lock);

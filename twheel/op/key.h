@@ -62,7 +62,7 @@ struct twheel_key_table {
 /* The watched keys of a purgatory */
 struct twheel_keys {
 	struct twheel_key_table		*table;		/* first one of up to two; under @lock */
-	u64				state[4];	/* of SipHash with a secret; immutable */
+	u64				state[4];	/* of the hash, with a secret; immutable */
 	bool				look;		/* at the size, or move keys; a hint */
 	atomic_t			nr_full;	/* buckets with at least TWHEEL_KEY_MOST */
 	atomic_t			walks;		/* under way; the table does not shrink */
@@ -99,7 +99,7 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
  * SipHash-1-3 with a secret of 128 bits. 32 bits would be too few: lock contention shows user
  * space which keys share a bucket, and a few such pairs identify a secret of 32 bits by
  * brute force. Inlined: 20 instructions less than hsiphash_4u32(), and registers that need not be
- * saved.
+ * saved. The state is that after the part of the first round that precedes the key.
  *
  * The highest bits select the bucket. The lowest ones are the tag.
  */
@@ -110,7 +110,13 @@ static __always_inline u32 twheel_keys_hash(const struct twheel_keys *keys,
 	u64 length = (u64)sizeof(*key) << 56;
 
 	v3 ^= key->v[0];
-	SIPHASH_PERMUTATION(v0, v1, v2, v3);
+	v2 += v3;
+	v3 = rol64(v3, 16) ^ v2;
+	v0 += v3;
+	v3 = rol64(v3, 21) ^ v0;
+	v2 += v1;
+	v1 = rol64(v1, 17) ^ v2;
+	v2 = rol64(v2, 32);
 	v0 ^= key->v[0];
 	v3 ^= key->v[1];
 	SIPHASH_PERMUTATION(v0, v1, v2, v3);
