@@ -85,7 +85,7 @@ static bool bucket_has(const struct twheel_key_at *at, u32 hash)
 	const struct twheel_key_bucket *bucket;
 
 	for (;; table = table->next) {
-		bucket = *twheel_key_segment(table, hash);
+		bucket = twheel_key_segment(table, hash);
 		if (!bucket)
 			continue;
 		bucket += (hash >> table->shift) % TWHEEL_KEY_SEGMENT;

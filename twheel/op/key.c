@@ -134,7 +134,7 @@ static size_t segment_size(const struct twheel_key_table *table)
 /* Return: the bucket of a hash in a table, or NULL if its segment is missing. */
 static struct twheel_key_bucket *table_bucket(const struct twheel_key_table *table, u32 hash)
 {
-	struct twheel_key_bucket *segment = rcu_dereference_raw(*twheel_key_segment(table, hash));
+	struct twheel_key_bucket *segment = twheel_key_segment(table, hash);
 
 	return segment ? segment + (hash >> table->shift) % TWHEEL_KEY_SEGMENT : NULL;
 }
@@ -253,11 +253,11 @@ static void bucket_remove(struct twheel_keys *keys, struct twheel_key_bucket *bu
 	bucket->tag[TWHEEL_KEY_SLOTS - 1] = twheel_key_tag((*last)->hash);
 }
 
-/* twheel_key_link() for a key with watches, or one for which there is no slot. */
+/* twheel_key_link() for a key that may have watches, or for which there is no slot. */
 void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
-			  struct twheel_watch *watch, struct twheel_watch *first)
+			  struct twheel_watch *watch, u64 slots)
 {
-	struct twheel_watch *last;
+	struct twheel_watch *first = twheel_key_find(bucket, &watch->key, slots), *last;
 
 	if (first) {
 		last = first->key_prev;

@@ -136,11 +136,11 @@ static inline u32 twheel_key_table_size(const struct twheel_key_table *table)
 	return 1U << (32 - table->shift);
 }
 
-/* Return: the pointer to the segment with the bucket of a hash. */
-static __always_inline struct twheel_key_bucket *const *
+/* Return: the segment with the bucket of a hash, or NULL if it is missing. */
+static __always_inline struct twheel_key_bucket *
 twheel_key_segment(const struct twheel_key_table *table, u32 hash)
 {
-	return &table->segment[(hash >> table->shift) / TWHEEL_KEY_SEGMENT];
+	return rcu_dereference_raw(table->segment[(hash >> table->shift) / TWHEEL_KEY_SEGMENT]);
 }
 
 /*
@@ -176,7 +176,7 @@ static __always_inline struct twheel_key_at twheel_key_lock_irqs_off(struct twhe
 
 	for (;;) {
 		last = min(last, hash | ((1U << table->shift) - 1));
-		bucket = rcu_dereference_raw(*twheel_key_segment(table, hash));
+		bucket = twheel_key_segment(table, hash);
 		if (likely(bucket)) {
 			bucket += (hash >> table->shift) % TWHEEL_KEY_SEGMENT;
 			spin_lock(&bucket->lock);
@@ -221,7 +221,7 @@ struct twheel_watch *twheel_key_following(const struct twheel_key_bucket *bucket
 					  struct twheel_key key);
 struct twheel_watch *twheel_key_after(const struct twheel_key_at *at, const struct twheel_key *key);
 void twheel_key_link_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
-			  struct twheel_watch *watch, struct twheel_watch *first);
+			  struct twheel_watch *watch, u64 slots);
 void twheel_key_unlink_slow(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
 			    struct twheel_watch *watch);
 void twheel_marks_link(struct twheel_marks *marks, const struct twheel_key_at *at,
@@ -235,19 +235,26 @@ void twheel_marks_move(struct twheel_marks *marks, const struct twheel_key_at *a
  * slots.
  */
 
-/* Return: the first watch of a key, or NULL if it is not watched. */
-static __always_inline struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
-							     const struct twheel_key *key)
+/* Return: the highest bit of the byte of each slot whose key may have the hash. */
+static __always_inline u64 twheel_key_slots(const struct twheel_key_at *at)
 {
 	const u64 ones = 0x010101010101ULL;
-	const struct twheel_key_bucket *bucket = at->bucket;
-	u64 differ = le64_to_cpu(bucket->tags) ^ twheel_key_tag(at->hash) * ones;
-	/* The highest bit of each byte that is 0, perhaps of a 1 above it: of a used slot, too */
-	u64 slots = (differ - ones) & ~differ & ones << 7;
+	u64 differ = le64_to_cpu(at->bucket->tags) ^ twheel_key_tag(at->hash) * ones;
+
+	lockdep_assert_held(&at->bucket->lock);
+	/* Of each byte that is 0, perhaps of a 1 above it: of a used slot, too */
+	return (differ - ones) & ~differ & ones << 7;
+}
+
+/* twheel_key_first() with the slots that may have the key */
+static __always_inline struct twheel_watch *twheel_key_find(const struct twheel_key_bucket *bucket,
+							    const struct twheel_key *key,
+							    u64 slots)
+{
 	struct twheel_watch *first;
 
-	lockdep_assert_held(&bucket->lock);
-	for (; slots; slots &= slots - 1) {
+	/* Short for a missing key: the others have more work to do. */
+	for (; unlikely(slots); slots &= slots - 1) {
 		first = bucket->slot[__ffs64(slots) / 8];
 		if (likely(twheel_key_equal(&first->key, key)))
 			return first;
@@ -258,16 +265,23 @@ static __always_inline struct twheel_watch *twheel_key_first(const struct twheel
 	return twheel_key_following(bucket, *key);
 }
 
+/* Return: the first watch of a key, or NULL if it is not watched. */
+static __always_inline struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
+							     const struct twheel_key *key)
+{
+	return twheel_key_find(at->bucket, key, twheel_key_slots(at));
+}
+
 /* Append a watch to those of its key. Its key and hash are set. */
 static __always_inline void twheel_key_link(const struct twheel_key_at *at,
 					    struct twheel_watch *watch)
 {
-	struct twheel_watch *first = twheel_key_first(at, &watch->key);
 	struct twheel_key_bucket *bucket = at->bucket;
+	u64 slots = twheel_key_slots(at);
 	u32 nr = bucket->nr;
 
-	if (unlikely(first || nr >= TWHEEL_KEY_SLOTS)) {
-		twheel_key_link_slow(at->keys, bucket, watch, first);
+	if (unlikely(slots || nr >= TWHEEL_KEY_SLOTS)) {
+		twheel_key_link_slow(at->keys, bucket, watch, slots);
 		return;
 	}
 	watch->key_next = NULL;
