@@ -32,9 +32,6 @@ enum twheel_op_state {
 	OP_DONE,
 };
 
-/* Watches that are linked or unlinked with interrupts disabled */
-#define TWHEEL_LINK_CHUNK	16
-
 #define OP_STATE	GENMASK(1, 0)
 #define OP_OWNED	BIT(2)	/* a thread runs the predicate, or the callback after it */
 #define OP_RECHECK	BIT(3)	/* the predicate has to run once more */
@@ -291,15 +288,14 @@ static __always_inline void op_unlink_watch(struct twheel_keys *keys, struct twh
 }
 
 /*
- * Remove a claimed operation from its keys or its list. Interrupts are disabled, and enabled in
- * between if there are many. Nobody attaches, detaches or signals a watch of an operation that is
+ * Remove a claimed operation from its keys or its list. Interrupts are disabled, and enabled
+ * between two keys. Nobody attaches, detaches or signals a watch of an operation that is
  * not pending. A call that is linking attached watches finds the state ENDED, with the bucket
  * locked, or has linked them before this locks it.
  */
 static __always_inline void op_unlink(struct twheel_op *op)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
-	unsigned int budget = TWHEEL_LINK_CHUNK;
 	struct twheel_watch *watch;
 
 	if (unlikely(!op->nr_watches)) {
@@ -310,11 +306,8 @@ static __always_inline void op_unlink(struct twheel_op *op)
 		op_unlink_watch(keys, watch);
 		if (likely(!watch->next))
 			break;
-		if (unlikely(!--budget)) {
-			twheel_irqs_enable();
-			budget = TWHEEL_LINK_CHUNK;
-			twheel_irqs_disable();
-		}
+		twheel_irqs_enable();
+		twheel_irqs_disable();
 	}
 }
 

@@ -171,18 +171,11 @@ out:
 /* Link the watches behind the first one of an operation that is not pending. */
 static noinline void op_link_rest(struct twheel_keys *keys, struct twheel_watch *watch)
 {
-	unsigned int budget = TWHEEL_LINK_CHUNK;
-
 	while ((watch = watch->next)) {
-		const struct twheel_key_at at = twheel_key_lock_irqs_off(keys, watch->hash);
+		const struct twheel_key_at at = twheel_key_lock(keys, watch->hash);
 
 		twheel_key_link(&at, watch);
-		twheel_key_unlock_irqs_off(&at);
-		if (unlikely(!--budget)) {
-			twheel_irqs_enable();
-			budget = TWHEEL_LINK_CHUNK;
-			twheel_irqs_disable();
-		}
+		twheel_key_unlock(&at);
 	}
 }
 
@@ -194,10 +187,9 @@ static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 	struct twheel_key_at at __uninitialized;
 	int err;
 
-	twheel_irqs_disable();
 	if (unlikely(watch->next))
 		op_link_rest(&purgatory->keys, watch);
-	at = twheel_key_lock_irqs_off(&purgatory->keys, watch->hash);
+	at = twheel_key_lock(&purgatory->keys, watch->hash);
 	err = twheel_purgatory_charge(purgatory);
 	if (likely(!err)) {
 		twheel_key_link(&at, watch);
