@@ -94,18 +94,19 @@ static inline void __twheel_timer_init(struct twheel_timer *timer, struct twheel
 }
 
 /*
- * Add a timer that is not pending to its locked shard. The caller has checked that it is near, or
- * called twheel_timer_prepare(). A level that is missing nevertheless is added later, see wheel.c.
+ * Add a timer that is not pending to its locked shard; @node.expires is set. The caller has checked
+ * that it is near, or called twheel_timer_prepare(). A level that is missing nevertheless is added
+ * later, see wheel.c.
  */
 static __always_inline void twheel_timer_start(struct twheel_shard *shard,
-					       struct twheel_timer *timer, u64 expires, u64 tick)
+					       struct twheel_timer *timer, u64 tick)
 {
 	unsigned long kernel_tick = jiffies;
 
 	if (unlikely(shard->forwarded != kernel_tick))
 		twheel_shard_forward(shard);
 	shard->added++;
-	twheel_timer_enqueue(shard, timer, expires, tick, twheel_shard_is_wall(shard));
+	twheel_timer_enqueue(shard, timer, timer->node.expires, tick, twheel_shard_is_wall(shard));
 }
 
 /*

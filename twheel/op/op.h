@@ -140,8 +140,9 @@ static_assert(TWHEEL_COND_NONE == 0 && TWHEEL_COND_ANY == 1);
 static __always_inline bool twheel_args_are_simple(const struct twheel_op_args *args)
 {
 	return args->nr_keys <= 1 && args->condition == args->nr_keys &&
-	       !((args->flags & ~TWHEEL_OP_MAY_SLEEP) | args->quorum | args->threshold) &&
-	       (!args->nr_keys || args->specs->need <= TWHEEL_MAX_NEED) && !args->wheel;
+	       !((args->flags & ~TWHEEL_OP_MAY_SLEEP) | args->quorum | args->threshold |
+		 (unsigned long)args->wheel) &&
+	       (!args->nr_keys || args->specs->need <= TWHEEL_MAX_NEED);
 }
 
 /* op_add.c */

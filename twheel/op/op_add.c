@@ -123,18 +123,18 @@ static __always_inline void op_take_references(struct twheel_op *op, unsigned in
 
 /* Make the operation pending, with its shard and its bucket or pool locked. */
 static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *shard, u8 state,
-				     struct twheel_expiry at)
+				     u64 tick)
 {
 	/* Under the lock, so that look-ups rely on it while they hold the lock: see dev/file.c. */
 	WRITE_ONCE(op->timer.shard_flags, (unsigned long)shard | op->timer.shard_flags);
 	WRITE_ONCE(op->state, state | OP_PENDING);
 	trace_twheel_op_add(op, shard->clock);
-	twheel_timer_start(shard, &op->timer, at.expires, at.tick);
+	twheel_timer_start(shard, &op->timer, tick);
 }
 
 /* Add an operation without watches. */
 static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 state,
-			   unsigned int refs, struct twheel_expiry at)
+			   unsigned int refs, u64 tick)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
 	struct twheel_pool *pool;
@@ -152,7 +152,7 @@ static int op_begin_listed(struct twheel_op *op, struct twheel_shard *shard, u8 
 	if (likely(!READ_ONCE(purgatory->closed))) {
 		hlist_add_head(&op->listed, &pool->ops);
 		op_take_references(op, refs);
-		op_begin(op, shard, state, at);
+		op_begin(op, shard, state, tick);
 	} else {
 		/* The walk of the drain may have visited the pool. It waits for the unit. */
 		err = -ESHUTDOWN;
@@ -182,7 +182,7 @@ static noinline void op_link_rest(struct twheel_keys *keys, struct twheel_watch 
 /* Add an operation with watches: link the first one last. */
 static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 					   struct twheel_op *op, struct twheel_shard *shard,
-					   struct twheel_watch *watch, struct twheel_expiry expiry)
+					   struct twheel_watch *watch, u64 tick)
 {
 	struct twheel_key_at at __uninitialized;
 	int err;
@@ -196,7 +196,7 @@ static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 		op_take_references(op, 1);
 		this_cpu_add(purgatory->pools->watches, (u32)op->nr_watches);
 		spin_lock(&shard->lock);
-		op_begin(op, shard, 0, expiry);
+		op_begin(op, shard, 0, tick);
 		spin_unlock(&shard->lock);
 	}
 	twheel_key_unlock_irqs_off(&at);
@@ -214,10 +214,10 @@ static noinline int op_add_predicate(struct twheel_op *op, struct twheel_shard *
 	int ret, new = 0;
 
 	op->nr_watches = 0;
+	op->timer.node.expires = TWHEEL_NEVER;
 	/* The caller owns it, and runs the predicate. */
 	WRITE_ONCE(op->owner, current->pid);
-	ret = op_begin_listed(op, shard, OP_OWNED | OP_RECHECK, 2,
-			      (struct twheel_expiry){ TWHEEL_NEVER, TWHEEL_TICK_NEVER });
+	ret = op_begin_listed(op, shard, OP_OWNED | OP_RECHECK, 2, TWHEEL_TICK_NEVER);
 	if (ret) {
 		WRITE_ONCE(op->owner, 0);
 		return ret;
@@ -241,13 +241,16 @@ static noinline int op_add_predicate(struct twheel_op *op, struct twheel_shard *
 int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		    const struct twheel_op_args *args)
 {
-	struct twheel *wheel = args->wheel ?: purgatory->wheel;
 	struct twheel_expiry at = { .expires = twheel_deadline_of(args->deadline) };
 	struct twheel_watch *watches = args->watches;
+	struct twheel *wheel = args->wheel;
 	struct twheel_shard *shard;
 	u32 nr = args->nr_keys;
 	int ret;
 
+	BUILD_BUG_ON(TWHEEL_OP_CANCEL_ON_SET != TWHEEL_TIMER_CANCEL_ON_SET);
+	/* Without the shard, see op_begin(). */
+	WRITE_ONCE(op->timer.shard_flags, args->flags & TWHEEL_TIMER_FLAGS);
 	if (likely(nr)) {
 		twheel_watch_init(op, &purgatory->keys, args->specs, watches, 0);
 		if (nr > 1)
@@ -260,10 +263,9 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		op->missing = likely(args->condition == TWHEEL_COND_ANY) ? 1 :
 			      args->condition == TWHEEL_COND_ALL ? nr :
 			      args->quorum + args->threshold;
-		if (unlikely(!twheel_purgatory_charge_watches(purgatory, nr))) {
-			ret = -ENOSPC;
+		ret = -ENOSPC;
+		if (unlikely(!twheel_purgatory_charge_watches(purgatory, nr)))
 			goto rejected;
-		}
 	}
 	op->purgatory = purgatory;
 	op->condition = args->condition;
@@ -271,29 +273,29 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	op->deadline = at.expires;
 	debug_object_init(&op->timer, &twheel_timer_descr);
 	op->timer.fn = twheel_op_timer_fn;
+	if (likely(!wheel))
+		wheel = purgatory->wheel;
 	shard = twheel_local_shard(wheel);
-	BUILD_BUG_ON(TWHEEL_OP_CANCEL_ON_SET != TWHEEL_TIMER_CANCEL_ON_SET);
-	/* Without the shard, see op_begin(). */
-	WRITE_ONCE(op->timer.shard_flags, args->flags & TWHEEL_TIMER_FLAGS);
 	at.tick = twheel_shard_tick(shard, at.expires);
 	if (unlikely(twheel_shard_is_wall(shard) || args->slack_ns ||
 		     /* Without the lock, a wrong answer costs time, or a move of the timer. */
 		     !data_race(twheel_wheel_is_near(&shard->queue.wheel, at.tick))))
 		at = twheel_timer_prepare(shard, at.expires, args->slack_ns);
+	op->timer.node.expires = at.expires;
 	if (unlikely(args->condition == TWHEEL_COND_PREDICATE))
 		ret = op_add_predicate(op, shard, args);
 	else if (likely(nr))
-		ret = op_begin_linked(purgatory, op, shard, watches, at);
+		ret = op_begin_linked(purgatory, op, shard, watches, at.tick);
 	else
-		ret = op_begin_listed(op, shard, 0, 1, at);
+		ret = op_begin_listed(op, shard, 0, 1, at.tick);
 	if (likely(ret >= 0))
 		return ret;
-	/* Nothing is left of a failed add. */
-	WRITE_ONCE(op->timer.shard_flags, 0);
 	twheel_purgatory_uncharge_watches(purgatory, nr);
 rejected:
-	if (args->flags & TWHEEL_OP_CELL)
+	/* Nothing is left of a failed add. */
+	if (twheel_op_has_cell(op))
 		twheel_op_claim_cell(op, true);
+	WRITE_ONCE(op->timer.shard_flags, 0);
 	if (ret == -ENOSPC)
 		atomic64_inc(&purgatory->rejected);
 	return ret;
