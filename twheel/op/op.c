@@ -267,17 +267,6 @@ noinline void twheel_op_done(struct twheel_op *op)
 		op->ops->release(op);
 }
 
-static noinline void op_defer(struct twheel_op *op)
-{
-	struct twheel_purgatory *purgatory = op->purgatory;
-
-	/* So that the -EDEADLK check cannot match. */
-	WRITE_ONCE(op->owner, 0);
-	/* Only the work item that is queued here removes the first one. */
-	if (llist_add(&op->deferred, &purgatory->deferred))
-		queue_work(twheel_op_wq, &purgatory->deferred_work);
-}
-
 void twheel_op_deferred_fn(struct work_struct *work)
 {
 	struct twheel_purgatory *purgatory = container_of(work, struct twheel_purgatory,
@@ -294,13 +283,19 @@ void twheel_op_deferred_fn(struct work_struct *work)
 /* Not on the stack of a task, or it is deep. */
 noinline void twheel_op_callback_nested(struct twheel_op *op)
 {
-	if (twheel_stack_is_deep()) {
-		op_defer(op);
-	} else {
+	struct twheel_purgatory *purgatory = op->purgatory;
+
+	if (!twheel_stack_is_deep()) {
 		this_cpu_inc(twheel_nested);
 		op_callback_now(op);
 		this_cpu_dec(twheel_nested);
+		return;
 	}
+	/* So that the -EDEADLK check cannot match. */
+	WRITE_ONCE(op->owner, 0);
+	/* Only the work item that is queued here removes the first one. */
+	if (llist_add(&op->deferred, &purgatory->deferred))
+		queue_work(twheel_op_wq, &purgatory->deferred_work);
 }
 
 /* Run the callback of an unlinked operation, or defer it. @op may be freed. */

@@ -29,25 +29,20 @@
 
 #include "op.h"
 
-static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
-			  const struct twheel_key *key)
-{
-	while (nr--)
-		if (twheel_key_equal(&specs[nr].key, key))
-			return true;
-	return false;
-}
-
 int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 		       enum twheel_condition condition, bool cell)
 {
-	u32 i, max = twheel_op_counts_signals(condition) && !cell ? TWHEEL_MAX_NEED : 1;
+	u32 i, j, max = twheel_op_counts_signals(condition) && !cell ? TWHEEL_MAX_NEED : 1;
 
 	if (nr_keys > TWHEEL_MAX_KEYS)
 		return -EINVAL;
-	for (i = 0; i < nr_keys; i++)
-		if (specs[i].need > max || specs_contain(specs, i, &specs[i].key))
+	for (i = 0; i < nr_keys; i++) {
+		if (specs[i].need > max)
 			return -EINVAL;
+		for (j = 0; j < i; j++)
+			if (twheel_key_equal(&specs[i].key, &specs[j].key))
+				return -EINVAL;
+	}
 	return 0;
 }
 

@@ -73,30 +73,6 @@ struct workqueue_struct *twheel_op_wq;
 
 static struct lock_class_key map_key;
 
-static struct twheel_purgatory *purgatory_alloc(bool account)
-{
-	gfp_t gfp = GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0);
-	struct twheel_purgatory *purgatory;
-	unsigned int cpu;
-
-	purgatory = kzalloc(sizeof(*purgatory), gfp);
-	if (!purgatory)
-		return ERR_PTR(-ENOMEM);
-	purgatory->pools = alloc_percpu_gfp(struct twheel_pool, gfp);
-	if (!purgatory->pools || twheel_keys_init(&purgatory->keys, account)) {
-		free_percpu(purgatory->pools);
-		kfree(purgatory);
-		return ERR_PTR(-ENOMEM);
-	}
-	for_each_possible_cpu(cpu)
-		spin_lock_init(&per_cpu_ptr(purgatory->pools, cpu)->lock);
-	spin_lock_init(&purgatory->lock);
-	INIT_WORK(&purgatory->deferred_work, twheel_op_deferred_fn);
-	init_waitqueue_head(&purgatory->drain);
-	lockdep_init_map(&purgatory->map, "twheel_purgatory", &map_key, 0);
-	return purgatory;
-}
-
 /**
  * twheel_purgatory_create - create a purgatory
  * @config: name, default wheel, limits and accounting
@@ -111,8 +87,10 @@ static struct twheel_purgatory *purgatory_alloc(bool account)
 struct twheel_purgatory *
 twheel_purgatory_create(const struct twheel_purgatory_config *config)
 {
+	gfp_t gfp = GFP_KERNEL | (config->account ? TWHEEL_GFP_ACCOUNT : 0);
 	struct twheel *wheel = config->wheel;
 	struct twheel_purgatory *purgatory;
+	unsigned int cpu;
 
 	might_sleep();
 	if (!config->max_pending || config->max_pending > MAX_PENDING_MAX ||
@@ -126,9 +104,21 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 	if (twheel_op_check_wheel(wheel, 0))
 		return ERR_PTR(-EINVAL);
 
-	purgatory = purgatory_alloc(config->account);
-	if (IS_ERR(purgatory))
-		return purgatory;
+	purgatory = kzalloc(sizeof(*purgatory), gfp);
+	if (!purgatory)
+		return ERR_PTR(-ENOMEM);
+	purgatory->pools = alloc_percpu_gfp(struct twheel_pool, gfp);
+	if (!purgatory->pools || twheel_keys_init(&purgatory->keys, config->account)) {
+		free_percpu(purgatory->pools);
+		kfree(purgatory);
+		return ERR_PTR(-ENOMEM);
+	}
+	for_each_possible_cpu(cpu)
+		spin_lock_init(&per_cpu_ptr(purgatory->pools, cpu)->lock);
+	spin_lock_init(&purgatory->lock);
+	INIT_WORK(&purgatory->deferred_work, twheel_op_deferred_fn);
+	init_waitqueue_head(&purgatory->drain);
+	lockdep_init_map(&purgatory->map, "twheel_purgatory", &map_key, 0);
 	purgatory->wheel = wheel;
 	purgatory->max_pending = config->max_pending;
 	purgatory->quota = config->max_pending;

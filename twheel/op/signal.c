@@ -223,25 +223,24 @@ static void signal_next(struct signal *signal, struct twheel_purgatory *purgator
 	twheel_key_unlock(&at);
 }
 
-static noinline void signal_unlink(const struct signal_args *args, struct twheel_op *op)
-{
-	if (op->nr_watches > 1) {
-		twheel_irqs_disable();
-		twheel_op_unlink(op);
-		twheel_irqs_enable();
-	}
-	twheel_keys_move(&op->purgatory->keys);
-	signal_record(args, op);
-}
-
 /* Unlink all claimed operations before running callbacks and predicates, in their order. */
 static void signal_finish(struct signal *signal)
 {
+	struct twheel_op *op;
 	unsigned int i;
 
-	for (i = 0; i < signal->nr_ops; i++)
-		if (signal->claimed & BIT(i))
-			signal_unlink(signal->args, signal->ops[i]);
+	for (i = 0; i < signal->nr_ops; i++) {
+		op = signal->ops[i];
+		if (!(signal->claimed & BIT(i)))
+			continue;
+		if (op->nr_watches > 1) {
+			twheel_irqs_disable();
+			twheel_op_unlink(op);
+			twheel_irqs_enable();
+		}
+		twheel_keys_move(&op->purgatory->keys);
+		signal_record(signal->args, op);
+	}
 	for (i = 0; i < signal->nr_ops; i++) {
 		if (signal->claimed & BIT(i)) {
 			signal->nr_ended++;
@@ -319,23 +318,20 @@ static __always_inline u32 signal_watch(const struct twheel_key_at *at, struct t
 	return 1;
 }
 
-static __always_inline struct twheel_key_at
-signal_lock(struct twheel_keys *keys, const struct twheel_key *key, unsigned int flags)
-{
-	might_sleep_if(flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE));
-	return twheel_key_lock(keys, twheel_keys_hash(keys, key));
-}
-
 static __always_inline u32 signal_key(struct twheel_purgatory *purgatory,
-				      const struct twheel_key *key, const struct signal_args *args)
+				      const struct twheel_key *key, enum signal_kind kind,
+				      const struct signal_args *args)
 {
 	/* A callback may free the memory of @key. */
 	const struct twheel_key copy = *key;
 	struct twheel_keys *keys = &purgatory->keys;
-	const struct twheel_key_at at = signal_lock(keys, &copy, args->flags);
-	struct twheel_watch *first = twheel_key_first(&at, &copy);
+	struct twheel_key_at at __uninitialized;
+	struct twheel_watch *first;
 	u32 nr = 0;
 
+	might_sleep_if(args->flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE));
+	at = twheel_key_lock(keys, twheel_keys_hash(keys, &copy));
+	first = twheel_key_first(&at, &copy);
 	if (!first)
 		twheel_key_unlock(&at);
 	else if (likely(twheel_watch_is_only(first)))
