@@ -49,7 +49,7 @@ enum signal_kind {
 struct signal_args {
 	enum signal_kind	kind;
 	unsigned int		flags;
-	u32			limit;
+	u32			limit;		/* only with several watches */
 	u64			amount;
 	u64			value;
 	void			(*fn)(struct twheel_op *op, void *data);
@@ -87,7 +87,7 @@ enum signal_visit {
  */
 static __always_inline bool op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amount)
 {
-	u64 counts = amount;
+	u64 counts = amount ?: 1;
 
 	/* The most frequent case */
 	if (likely(op->condition == TWHEEL_COND_ANY && watch->need == 1)) {
@@ -256,7 +256,7 @@ static void signal_finish(struct signal *signal)
  */
 static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 				   struct twheel_key_bucket *bucket, struct twheel_watch *first,
-				   struct signal_args args)
+				   const struct signal_args *args)
 {
 	const struct twheel_key_at at = {
 		.keys = &purgatory->keys, .bucket = bucket, .hash = first->hash,
@@ -265,11 +265,11 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 	struct twheel_watch *next;
 	bool held;
 
-	signal.args = &args;
+	signal.args = args;
 	signal.nr_ended = 0;
 	signal.marks.linked = false;
 	next = signal_chunk(&signal, &at, first, first->key_prev);
-	held = next && hweight_long(signal.claimed) < args.limit;
+	held = next && hweight_long(signal.claimed) < args->limit;
 	if (held) {
 		/* The operations of the linked watches have units of its quota. */
 		twheel_purgatory_hold(purgatory);
@@ -278,7 +278,7 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 	twheel_key_unlock(&at);
 	signal_finish(&signal);
 	while (signal.marks.linked) {
-		if (args.flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE))
+		if (args->flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE))
 			cond_resched();
 		signal_next(&signal, purgatory);
 		signal_finish(&signal);
@@ -287,6 +287,23 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 	if (held)
 		twheel_purgatory_release(purgatory);
 	return signal.nr_ended;
+}
+
+/* Two arguments, in one register */
+struct signal_bounds {
+	unsigned int		flags;
+	u32			limit;
+};
+
+/* signal_watches() for SIGNAL_COUNT, whose arguments are in registers until then. */
+static noinline u32 signal_count(struct twheel_purgatory *purgatory,
+				 struct twheel_key_bucket *bucket, struct twheel_watch *first,
+				 u64 amount, u64 value, struct signal_bounds bounds)
+{
+	return signal_watches(purgatory, bucket, first, &(struct signal_args) {
+		.kind = SIGNAL_COUNT, .flags = bounds.flags, .limit = bounds.limit ?: U32_MAX,
+		.amount = amount, .value = value,
+	});
 }
 
 static noinline void signal_trace(struct twheel_key key, enum signal_kind kind, u32 nr)
@@ -299,19 +316,17 @@ static __always_inline u32 signal_watch(const struct twheel_key_at *at, struct t
 					const struct signal_args *args)
 {
 	struct twheel_op *op = watch->op;
-	enum signal_visit visit = VISIT_DONE;
-
 	/* The mark of another signal has no operation. */
-	if (likely(op))
-		visit = signal_visit(args, at, watch);
+	enum signal_visit visit = likely(op) ? signal_visit(args, at, watch) : VISIT_DONE;
+
 	twheel_key_unlock_irqs_off(at);
-	if (likely(visit == VISIT_CLAIMED) && unlikely(op->nr_watches > 1))
+	if (unlikely(visit != VISIT_CLAIMED)) {
+		twheel_irqs_enable();
+		return visit == VISIT_CHECK ? signal_end_check(op) : 0;
+	}
+	if (unlikely(op->nr_watches > 1))
 		twheel_op_unlink(op);
 	twheel_irqs_enable();
-	if (visit == VISIT_DONE)
-		return 0;
-	if (unlikely(visit == VISIT_CHECK))
-		return signal_end_check(op);
 	twheel_keys_move(&op->purgatory->keys);
 	signal_record(args, op);
 	signal_end_claimed(args, op);
@@ -336,15 +351,13 @@ static __always_inline u32 signal_key(struct twheel_purgatory *purgatory,
 		twheel_key_unlock(&at);
 	else if (likely(twheel_watch_is_only(first)))
 		nr = signal_watch(&at, first, args);
+	else if (kind == SIGNAL_COUNT)
+		nr = signal_count(purgatory, at.bucket, first, args->amount, args->value,
+				  (struct signal_bounds){ args->flags, args->limit });
 	else
-		/* A copy, so that those of a signal of a single watch stay in registers. */
-		nr = signal_watches(purgatory, at.bucket, first, (struct signal_args) {
-			.kind = args->kind, .flags = args->flags, .limit = args->limit,
-			.amount = args->amount, .value = args->value, .fn = args->fn,
-			.data = args->data,
-		});
+		nr = signal_watches(purgatory, at.bucket, first, args);
 	if (trace_twheel_signal_key_enabled())
-		signal_trace(copy, args->kind, nr);
+		signal_trace(copy, kind, nr);
 	return nr;
 }
 
@@ -352,7 +365,7 @@ static __always_inline u32 signal_key(struct twheel_purgatory *purgatory,
 static noinline u32 signal_rarely(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 				  const struct signal_args *args)
 {
-	return signal_key(purgatory, key, args);
+	return signal_key(purgatory, key, args->kind, args);
 }
 
 /**
@@ -377,9 +390,9 @@ static noinline u32 signal_rarely(struct twheel_purgatory *purgatory, const stru
 u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		       u64 amount, u64 value, u32 limit, unsigned int flags)
 {
-	return signal_key(purgatory, key, &(struct signal_args) {
-		.kind = SIGNAL_COUNT, .flags = flags, .limit = limit ?: U32_MAX,
-		.amount = amount ?: 1, .value = value,
+	return signal_key(purgatory, key, SIGNAL_COUNT, &(struct signal_args) {
+		.kind = SIGNAL_COUNT, .flags = flags, .limit = limit, .amount = amount,
+		.value = value,
 	});
 }
 EXPORT_SYMBOL_GPL(twheel_signal_some);
