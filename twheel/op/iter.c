@@ -82,55 +82,37 @@ static bool iter_visit(const struct twheel_op_iter *iter, const struct twheel_wa
 	return visit;
 }
 
-/* Visit the watches between the marks, with their bucket locked. Return: an operation, or NULL. */
-static struct twheel_op *iter_next_watch(struct twheel_op_iter *iter,
-					 const struct twheel_key_at *at)
-{
-	struct twheel_watch *watch = iter->marks.cursor.key_next;
-	unsigned int budget = ITER_CHUNK;
-	struct twheel_op *op = NULL;
-
-	for (; watch != &iter->marks.end && !op && budget; watch = watch->key_next, budget--)
-		if (iter_visit(iter, watch))
-			op = watch->op;
-	twheel_marks_move(&iter->marks, at, watch);
-	return op;
-}
-
 /* Return: the next operation, with a reference, or NULL after a chunk or a bucket. */
 static struct twheel_op *iter_next_linked(struct twheel_op_iter *iter)
 {
-	struct twheel_keys *keys = &iter->purgatory->keys;
+	struct twheel_key_at at = twheel_key_lock(&iter->purgatory->keys, iter->hash);
+	unsigned int budget = ITER_CHUNK;
 	struct twheel_op *op = NULL;
-	struct twheel_watch *first;
-	struct twheel_key_at at;
+	struct twheel_watch *watch;
 
-	twheel_irqs_disable();
 	if (iter->marks.linked) {
-		at = twheel_key_lock_irqs_off(keys, iter->marks.cursor.hash);
-		op = iter_next_watch(iter, &at);
-		twheel_key_unlock_irqs_off(&at);
-		twheel_irqs_enable();
-		return op;
+		watch = iter->marks.cursor.key_next;
+		for (; watch != &iter->marks.end && !op && budget--; watch = watch->key_next)
+			if (iter_visit(iter, watch))
+				op = watch->op;
+		twheel_marks_move(&iter->marks, &at, watch);
+		goto out;
 	}
-	at = twheel_key_lock_irqs_off(keys, iter->hash);
-	first = twheel_key_after(&at, iter->has_key ? &iter->key : NULL);
-	if (first) {
-		at.hash = first->hash;
-		iter->hash = first->hash;
-		iter->key = first->key;
-		iter->has_key = true;
-		if (!twheel_watch_is_only(first))
-			twheel_marks_link(&iter->marks, &at, first);
-		else if (iter_visit(iter, first))
-			op = first->op;
-	}
-	twheel_key_unlock_irqs_off(&at);
-	twheel_irqs_enable();
-	if (!first) {
+	watch = twheel_key_after(&at, iter->has_key ? &iter->key : NULL);
+	iter->has_key = watch;
+	if (watch) {
+		at.hash = watch->hash;
+		iter->hash = watch->hash;
+		iter->key = watch->key;
+		if (!twheel_watch_is_only(watch))
+			twheel_marks_link(&iter->marks, &at, watch);
+		else if (iter_visit(iter, watch))
+			op = watch->op;
+	} else {
 		iter->hash = at.last + 1ULL;
-		iter->has_key = false;
 	}
+out:
+	twheel_key_unlock(&at);
 	return op;
 }
 
