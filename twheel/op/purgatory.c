@@ -180,23 +180,13 @@ static void purgatory_reopen(struct twheel_purgatory *purgatory, int quota)
 	purgatory->quota += max(old, 0);
 }
 
-/* Return: number of pending operations, or more, if the pools are shut. */
-static s64 purgatory_nr_pending(struct twheel_purgatory *purgatory)
+/* Whether the limit on pending operations is reached, perhaps not any more, with the pools shut. */
+static bool purgatory_is_full(struct twheel_purgatory *purgatory)
 {
-	const struct twheel_pool *pool;
-	unsigned int cpu, i;
-	s64 nr = 0;
+	struct twheel_purgatory_stats stats;
 
-	for_each_possible_cpu(cpu) {
-		pool = per_cpu_ptr(purgatory->pools, cpu);
-		for (i = 0; i < ARRAY_SIZE(pool->ended); i++)
-			nr -= READ_ONCE(pool->ended[i]);
-	}
-	/* An operation that ends from now on counts. */
-	smp_rmb();
-	for_each_possible_cpu(cpu)
-		nr += READ_ONCE(per_cpu_ptr(purgatory->pools, cpu)->added);
-	return nr;
+	twheel_purgatory_count(purgatory, &stats);
+	return stats.pending >= purgatory->max_pending;
 }
 
 /* An add has found no unit in its pool. Return: as twheel_purgatory_charge(). */
@@ -214,8 +204,7 @@ noinline int twheel_purgatory_charge_slow(struct twheel_purgatory *purgatory)
 	if (purgatory->quota > (int)(TWHEEL_PORTION * nr_cpu_ids)) {
 		purgatory->quota -= TWHEEL_PORTION;
 		purgatory_reopen(purgatory, TWHEEL_PORTION - 1);
-	} else if (purgatory->quota > 0 ||
-		   purgatory_nr_pending(purgatory) < purgatory->max_pending) {
+	} else if (purgatory->quota > 0 || !purgatory_is_full(purgatory)) {
 		purgatory->quota--;
 	} else {
 		err = -ENOSPC;
@@ -346,7 +335,7 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
 
-/* The counts of a purgatory without that of its keys. Process or softirq context. */
+/* The counts of a purgatory without that of its keys. An operation that ends now is pending. */
 void twheel_purgatory_count(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats)
 {
@@ -358,13 +347,18 @@ void twheel_purgatory_count(struct twheel_purgatory *purgatory,
 	stats->rejected = atomic64_read(&purgatory->rejected);
 	for_each_possible_cpu(cpu) {
 		pool = per_cpu_ptr(purgatory->pools, cpu);
-		stats->watches += READ_ONCE(pool->watches);
-		stats->added += READ_ONCE(pool->added);
 		for (i = 0; i < ARRAY_SIZE(pool->ended); i++) {
 			nr = READ_ONCE(pool->ended[i]);
 			stats->ended[i + 1] += nr;
 			ended += nr;
 		}
+	}
+	/* An operation that has ended was added before. */
+	smp_rmb();
+	for_each_possible_cpu(cpu) {
+		pool = per_cpu_ptr(purgatory->pools, cpu);
+		stats->watches += READ_ONCE(pool->watches);
+		stats->added += READ_ONCE(pool->added);
 	}
 	/* The CPUs were read one after the other. */
 	stats->pending = max_t(s64, stats->added - ended, 0);

@@ -102,7 +102,7 @@ static __always_inline int twheel_purgatory_charge(struct twheel_purgatory *purg
 	int quota = atomic_read(pool);
 
 	while (likely(quota > 0)) {
-		/* Before it has the unit, see purgatory_nr_pending(). */
+		/* Before it has the unit, see purgatory_is_full(). */
 		this_cpu_inc(purgatory->pools->added);
 		if (likely(atomic_try_cmpxchg(pool, &quota, quota - 1)))
 			return 0;
