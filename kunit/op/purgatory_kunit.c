@@ -16,7 +16,7 @@ static void create_with_bad_limits_returns_einval(struct kunit *test)
 /* At both sides of the number from which on lists of the purgatory keep unused quota. */
 static void limit_is_exact_at_any_size(struct kunit *test)
 {
-	static const u32 limits[] = { 1, 63, 64, 65, 95, 96, 97, 128, 129, 200 };
+	static const u32 limits[] = { 1, 63, 64, 65, 127, 128, 129, 191, 192, 193, 300 };
 	unsigned int i, j, round;
 	struct probe *probe;
 

@@ -23,7 +23,7 @@
 #define TWHEEL_PURGATORY_NAME	32
 
 /* Units of quota that a pool takes from the purgatory, or returns to it, at a time. */
-#define TWHEEL_PORTION		32
+#define TWHEEL_PORTION		64
 
 /* The quota of a pool that neither gives nor takes units */
 #define TWHEEL_POOL_SHUT	(-1)
