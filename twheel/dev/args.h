@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Character devices: the calls, and their arguments, see args.c. */
+/* Character devices: the calls and their arguments, see ioctl.c. */
 #ifndef _TWHEEL_DEV_ARGS_H
 #define _TWHEEL_DEV_ARGS_H
 
@@ -7,7 +7,10 @@
 #include <linux/twheel.h>
 #include <linux/types.h>
 
+#include "../compat.h"
+
 struct file;
+struct io_uring_cmd;
 struct twheel_file;
 struct twheel_ioctl;
 
@@ -84,7 +87,11 @@ void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
-int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, const void *entry);
+#ifdef TWHEEL_HAS_URING
+int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+#else
+#define twheel_uring_cmd	NULL	/* io_uring refuses the commands with -EOPNOTSUPP */
+#endif
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
 const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u64 keys,
 						    u32 nr_keys, u32 key_size);

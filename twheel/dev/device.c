@@ -50,11 +50,9 @@
 #include "../compat.h"
 #include "args.h"
 #include "file.h"
-#include "file_op.h"
 #include "instance.h"
 #include "open.h"
 #include "queue.h"
-#include "uring.h"
 #include "user.h"
 
 /* Files of private and named purgatories. */

@@ -1,10 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: the file of an operation, look-up by id, and limits.
+ * Character devices: the memory of operations, look-up by id, and limits.
  *
- * An operation has a slot in a leaf of its struct twheel_file (see file_op.c), which may be closed.
- * It is charged to its file and event queue until its final event has been read, and to its user
- * until its last reference is dropped. The list of the leaves of a file is that of its operations.
+ * An operation has a slot in a leaf of its struct twheel_file, which may be closed. It is charged
+ * to its file and event queue until its final event has been read, and to its user until its last
+ * reference is dropped. The list of the leaves of a file is that of its operations.
+ *
+ * Leaves
+ * ======
+ *
+ * A leaf of ids.c is the memory of some operations and of the watches of their adds: 16 operations
+ * with the same number of keys, since to allocate and free one, and to charge it to a memory
+ * cgroup, takes 860 instructions. An open file keeps up to 8 empty leaves, since operations are
+ * often added and ended in turn, 128 at a time.
+ *
+ * A leaf of a single operation serves those with many keys; those that need memory in front of
+ * them: the timer of a periodic operation, or what that of one by CLOCK_REALTIME or with a cell
+ * needs in addition; and tasks of another user than that of the file. A task uses only leaves that
+ * are charged to its memory cgroup: no cgroup pays for the operations of another one. It looks at
+ * two: when tasks of more cgroups use a file in turn, an operation may have a leaf to itself.
+ *
+ * The id of an operation is freed when the final event has been read, and its memory with the last
+ * reference. A look-up may find the memory even after that.
+ *
+ * Look-up
+ * =======
  *
  * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
  * become another one. The memory does not become anything else during the look-up, and id and
@@ -55,11 +75,15 @@
  * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up.
  */
 #include <linux/bitops.h>
+#include <linux/build_bug.h>
 #include <linux/cgroup.h>
 #include <linux/err.h>
+#include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/nospec.h>
+#include <linux/overflow.h>
 #include <linux/rcupdate.h>
+#include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -76,6 +100,86 @@ void twheel_file_put(struct twheel_file *file)
 }
 
 /* Leaves of operations */
+
+static struct kmem_cache *leaf_cache[TWHEEL_LEAF_SINGLE];
+
+/* Size of an operation with its watches. */
+static size_t stride(u32 nr_keys)
+{
+	const struct twheel_file_op *file_op = NULL;
+
+	return struct_size(file_op, watch, nr_keys);
+}
+
+void twheel_leaves_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(leaf_cache); i++) {
+		kmem_cache_destroy(leaf_cache[i]);
+		leaf_cache[i] = NULL;
+	}
+}
+
+int __init twheel_leaves_init(void)
+{
+	char name[20];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(leaf_cache); i++) {
+		snprintf(name, sizeof(name), "twheel_op_%u_keys", i);
+		leaf_cache[i] = kmem_cache_create(name, sizeof(struct twheel_leaf) +
+						  TWHEEL_LEAF_SLOTS * stride(i), 0,
+						  SLAB_ACCOUNT | SLAB_TYPESAFE_BY_RCU, NULL);
+		if (!leaf_cache[i]) {
+			twheel_leaves_exit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* What precedes an operation keeps its alignment. */
+static_assert(!(sizeof(struct twheel_leaf) % __alignof__(struct twheel_file_op)));
+
+/*
+ * Allocate a leaf of a class, or of a single operation. Tasks that find the memory of an earlier
+ * leaf may access the layout, which is the same for all of a slab cache, and what look-ups need of
+ * its operations. Other leaves are freed after a grace period. Operations that are not in use have
+ * no references and no id. May sleep.
+ */
+static struct twheel_leaf *leaf_alloc(u32 class, u32 nr_keys, size_t before)
+{
+	struct twheel_file_op *file_op;
+	struct twheel_leaf *leaf;
+	u32 i;
+
+	if (likely(class < TWHEEL_LEAF_SINGLE))
+		leaf = kmem_cache_alloc(leaf_cache[class], TWHEEL_GFP_USER);
+	else
+		leaf = kzalloc(sizeof(*leaf) + before + stride(nr_keys), TWHEEL_GFP_USER);
+	if (!leaf)
+		return NULL;
+	leaf->class = class;
+	WRITE_ONCE(leaf->mask, class < TWHEEL_LEAF_SINGLE ? TWHEEL_LEAF_SLOTS - 1 : 0);
+	WRITE_ONCE(leaf->first, sizeof(*leaf) + before);
+	WRITE_ONCE(leaf->stride, stride(nr_keys));
+	leaf->free = TWHEEL_LEAF_EMPTY(leaf);
+	for (i = 0; i <= leaf->mask; i++) {
+		file_op = twheel_leaf_object(leaf, i);
+		refcount_set(&file_op->op.ref, 0);
+		WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
+	}
+	return leaf;
+}
+
+static void leaf_free(struct twheel_leaf *leaf)
+{
+	if (likely(leaf->class < TWHEEL_LEAF_SINGLE))
+		kmem_cache_free(leaf_cache[leaf->class], leaf);
+	else
+		kfree_rcu(leaf, rcu);
+}
 
 /* Number of leaves without operations that an open file keeps. */
 #define EMPTY_MAX	8
@@ -143,12 +247,6 @@ static __always_inline void leaf_give(struct twheel_file_op *file_op, struct lis
 		list_move_tail(&leaf->partial, &file->partial[leaf->class]);
 }
 
-static void leaf_free(struct twheel_file *file, struct twheel_leaf *leaf)
-{
-	twheel_ids_remove(&file->instance->ids, leaf);
-	twheel_leaf_free(leaf);
-}
-
 /* Free leaves without operations, which were removed. A single operation was charged to a user. */
 static void leaves_free(struct list_head *unused)
 {
@@ -162,7 +260,8 @@ static void leaves_free(struct list_head *unused)
 			if (leaf->user != file->user)
 				twheel_user_put(leaf->user);
 		}
-		leaf_free(file, leaf);
+		twheel_ids_remove(&file->instance->ids, leaf);
+		leaf_free(leaf);
 		twheel_file_put(file);
 	}
 }
@@ -207,7 +306,7 @@ static struct twheel_leaf *leaf_make(struct twheel_file *file, struct twheel_use
 	struct twheel_leaf *leaf;
 	int err;
 
-	leaf = twheel_leaf_alloc(class, args->nr_keys,
+	leaf = leaf_alloc(class, args->nr_keys,
 				 args->period ? sizeof(struct twheel_file_periodic) :
 				 wall ? offsetof(struct twheel_wall_op, op) :
 				 args->flags & TWHEEL_ADD_CELL ?
@@ -218,7 +317,7 @@ static struct twheel_leaf *leaf_make(struct twheel_file *file, struct twheel_use
 	err = twheel_ids_add(&file->instance->ids, leaf);
 	if (!err)
 		return leaf;
-	twheel_leaf_free(leaf);
+	leaf_free(leaf);
 	return ERR_PTR(err);
 }
 
@@ -575,12 +674,11 @@ unlock:
 	return file_op;
 }
 
-/* twheel_file_op_alloc() of a detached operation, or without a free slot. */
-static noinline struct twheel_file_op *file_op_alloc(struct twheel_file *file,
-						     struct twheel_user *user,
-						     struct twheel_events *events,
-						     const struct twheel_add_args *args, u32 class,
-						     u64 *id)
+/* file_op_alloc() of a detached operation, or without a free slot. */
+static noinline struct twheel_file_op *
+file_op_alloc_slow(struct twheel_file *file, struct twheel_user *user,
+		   struct twheel_events *events, const struct twheel_add_args *args, u32 class,
+		   u64 *id)
 {
 	bool detached = args->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *file_op;
@@ -602,8 +700,10 @@ static noinline struct twheel_file_op *file_op_alloc(struct twheel_file *file,
 	}
 	if (!IS_ERR(file_op))
 		return file_op;
-	if (leaf)
-		leaf_free(file, leaf);
+	if (leaf) {
+		twheel_ids_remove(&file->instance->ids, leaf);
+		leaf_free(leaf);
+	}
 	if (detached) {
 		detached_uncharge_file(file);
 		twheel_events_not_added(events);
@@ -617,16 +717,85 @@ static noinline struct twheel_file_op *file_op_alloc(struct twheel_file *file,
  * the caller initialises it, it has no references, and calls on it fail with -ENOENT. Returns an
  * ERR_PTR() as file_check(), or -ENOMEM. May sleep.
  */
-struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_user *user,
-					    struct twheel_events *events,
-					    const struct twheel_add_args *args, u64 *id)
+static __always_inline struct twheel_file_op *
+file_op_alloc(struct twheel_file *file, struct twheel_user *user, struct twheel_events *events,
+	      const struct twheel_add_args *args, u64 *id)
 {
 	u32 class = leaf_class(file, user, args);
 	struct twheel_file_op *file_op = NULL;
 
 	if (likely(!(args->flags & TWHEEL_ADD_DETACHED)))
 		file_op = file_op_take(file, NULL, class, false, id);
-	return likely(file_op) ? file_op : file_op_alloc(file, user, events, args, class, id);
+	return likely(file_op) ? file_op : file_op_alloc_slow(file, user, events, args, class, id);
+}
+
+/* Initialise all fields but the watches, which the add does. */
+static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *events,
+			 const struct twheel_add_args *args, u64 id)
+{
+	WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
+	/* Before the barrier: a look-up that finds the new id does not find the old shard. */
+	WRITE_ONCE(file_op->op.timer.shard_flags, 0);
+	/* They have the slot, and are read as soon as there is a reference. */
+	file_op->flags |= args->flags | (args->period ? TWHEEL_FILE_OP_PERIODIC : 0);
+	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */
+	smp_wmb();
+	twheel_op_init(&file_op->op, &twheel_file_op_ops);
+	file_op->events = events;
+	file_op->cookie = args->cookie;
+	INIT_HLIST_HEAD(&file_op->chunks);
+	file_op->clock = args->clock;
+	file_op->again = false;
+	if (unlikely(args->flags & TWHEEL_ADD_DETACHED))
+		kref_get(&twheel_file_op_detached(file_op)->ref);
+	/* From here on every file of the instance can look the operation up. */
+	twheel_file_op_set_id(file_op, id);
+}
+
+/*
+ * Create an operation with an id that is charged, but not added. Sets the wheel in @op_args. May
+ * sleep, unlike the rest of the add.
+ */
+struct twheel_file_op *twheel_file_op_create(struct twheel_file *file,
+					     const struct twheel_add_args *args,
+					     struct twheel_op_args *op_args)
+{
+	struct twheel_events *events = &file->own;
+	struct twheel_detached *detached = NULL;
+	struct twheel_file_op *file_op;
+	struct twheel_user *user;
+	u64 id;
+
+	/* Rather than an error that does not last. */
+	if (unlikely(READ_ONCE(file->own.shut)))
+		return ERR_PTR(-ESHUTDOWN);
+	if (unlikely(args->flags & TWHEEL_ADD_DETACHED)) {
+		/* The operation is a user of its queue. */
+		detached = twheel_detached_get(file->instance, args->queue);
+		if (IS_ERR(detached))
+			return ERR_CAST(detached);
+		events = &detached->events;
+	}
+	user = twheel_user_charge_op(file->user);
+	if (IS_ERR(user)) {
+		file_op = ERR_CAST(user);
+		goto put_queue;
+	}
+	op_args->wheel = twheel_user_wheel(user, twheel_wheel_clock(args->clock, args->flags));
+	file_op = IS_ERR(op_args->wheel) ? ERR_CAST(op_args->wheel) :
+		  file_op_alloc(file, user, events, args, &id);
+	if (!IS_ERR(file_op)) {
+		file_op_init(file_op, events, args, id);
+		return file_op;
+	}
+	twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
+	if (user != file->user)
+		twheel_user_put(user);
+put_queue:
+	if (detached)
+		twheel_detached_put(file->instance, detached, 1);
+	twheel_instance_reject(file->instance, PTR_ERR(file_op));
+	return file_op;
 }
 
 /* The add of a charged operation has failed: it is not pending. */

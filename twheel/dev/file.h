@@ -6,12 +6,12 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/compiler.h>
+#include <linux/init.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
 #include <linux/twheel.h>
 
 #include "args.h"
-#include "file_op.h"
 #include "instance.h"
 #include "queue.h"
 #include "user.h"
@@ -87,13 +87,15 @@ static inline struct twheel_events *twheel_file_queue(struct twheel_file *file)
 	return unlikely(file->detached) ? &file->detached->events : &file->own;
 }
 
+int __init twheel_leaves_init(void);
+void twheel_leaves_exit(void);
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 void twheel_file_put(struct twheel_file *file);
 void twheel_file_op_release(struct twheel_op *op);
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
-struct twheel_file_op *twheel_file_op_alloc(struct twheel_file *file, struct twheel_user *user,
-					    struct twheel_events *events,
-					    const struct twheel_add_args *args, u64 *id);
+struct twheel_file_op *twheel_file_op_create(struct twheel_file *file,
+					     const struct twheel_add_args *args,
+					     struct twheel_op_args *op_args);
 bool twheel_file_op_has_id(const struct twheel_file_op *file_op);
 void twheel_file_op_not_pending(struct twheel_file_op *file_op);
 struct twheel_file_op *twheel_file_next_op(struct twheel_file *file,

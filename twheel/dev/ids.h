@@ -55,7 +55,7 @@ struct twheel_user;
  * @first: offset of the first object
  * @stride: distance of the objects
  * @mask: number of slots less 1, which is that of a power of two
- * @class: sort of its objects, see file_op.c
+ * @class: sort of its objects, see file.c
  *
  * The lock of the event queue of @file protects the other members.
  */

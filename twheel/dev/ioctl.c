@@ -6,8 +6,10 @@
  * from the kernel's: in a longer structure the unknown bytes must be zero, in a shorter one
  * (of an older program) the missing fields are zero. The output fields are adjacent in the first
  * version; the call writes back the structure from there on, once, at its end. Their input is
- * ignored. Array entries follow the same rules. If the output cannot be written, the call has had
- * its effect.
+ * ignored. If the output cannot be written, the call has had its effect.
+ *
+ * An array is passed with the size of its entries, which may differ from the kernel's as well: a
+ * shorter one than in the first version is refused.
  *
  * The functions twheel_call_*() execute the calls. Each checks its arguments and sets the output
  * fields in them, also for -EINTR. Documentation/device-calls.rst and device-files.rst list the
@@ -30,6 +32,77 @@
 #include "../compat.h"
 #include "args.h"
 #include "file.h"
+#include "user.h"
+
+#ifdef TWHEEL_HAS_URING
+#include <linux/io_uring/cmd.h>
+#endif
+
+/* Arrays in the memory of the caller */
+
+/*
+ * Copy an array entry to user space and pad it with zeroes. @known is the size of its first
+ * version, which is the current one; @size is the entry size of the caller. Returns -EINVAL if
+ * @size is too small, -E2BIG if it exceeds a page, or -EFAULT.
+ */
+int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known)
+{
+	void __user *to = u64_to_user_ptr(array) + (size_t)index * size;
+
+	if (size < known)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	if (copy_to_user(to, from, known) || clear_user(to + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
+/* The array of the call for TWHEEL_MAX_KEYS keys, or NULL if it cannot be allocated. */
+struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call)
+{
+	if (!call->many)
+		call->many = kmalloc_array(TWHEEL_MAX_KEYS, sizeof(*call->many),
+					   TWHEEL_GFP_USER);
+	return call->many;
+}
+
+/* twheel_call_specs(), if there are keys. */
+const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u64 keys,
+						    u32 nr_keys, u32 key_size)
+{
+	struct twheel_watch_spec *specs = call->few;
+	const size_t size = sizeof(*specs);
+	u32 i, bits = 0;
+	int err = 0;
+
+	if (nr_keys > TWHEEL_MAX_KEYS || key_size < size)
+		return ERR_PTR(-EINVAL);
+	if (key_size > PAGE_SIZE)
+		return ERR_PTR(-E2BIG);
+	if (nr_keys > ARRAY_SIZE(call->few))
+		specs = twheel_call_keys(call);
+	if (!specs)
+		return ERR_PTR(-ENOMEM);
+	/* The usual case is a copy of a constant size. */
+	if (nr_keys == 1 && key_size == size) {
+		err = copy_from_user(specs, u64_to_user_ptr(keys), size) ? -EFAULT : 0;
+	} else if (key_size == size) {
+		err = copy_from_user(specs, u64_to_user_ptr(keys), nr_keys * size) ? -EFAULT : 0;
+	} else {
+		for (i = 0; i < nr_keys && !err; i++)
+			err = copy_struct_from_user(&specs[i], size,
+						    u64_to_user_ptr(keys) + (size_t)i * key_size,
+						    key_size);
+	}
+	if (err)
+		return ERR_PTR(err);
+	for (i = 0; i < nr_keys; i++)
+		bits |= specs[i].bit;
+	return bits ? ERR_PTR(-EINVAL) : specs;
+}
+
+/* The table of calls */
 
 /* Properties of a call */
 #define READS		BIT(0)	/* needs a file that is open for reading */
@@ -38,7 +111,7 @@
 #define IN_BATCH	BIT(3)	/* may be a command of a batch */
 #define KILLABLE	BIT(4)	/* has an output with -EINTR */
 #define OPENS		BIT(5)	/* returns a descriptor */
-#define IN_RING		BIT(6)	/* may be a command of io_uring, see uring.c */
+#define IN_RING		BIT(6)	/* may be a command of io_uring */
 #define CONFIRMS	BIT(7)	/* on descriptors of detached events, instead of files */
 #define KINDS		(CONTROL | CONFIRMS)
 
@@ -320,41 +393,6 @@ long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 /*
- * Execute a command of io_uring. The structure is at @user, or at @entry if this is not NULL; then
- * no output is written. Returns the first output field, 0 without one and for an add, or an error.
- */
-int twheel_ring_call(struct file *file, unsigned int cmd, void __user *user, const void *entry)
-{
-	const struct call_info *info = call_find(_IOC_NR(cmd));
-	size_t size = _IOC_SIZE(cmd);
-	union twheel_call_args args __uninitialized;
-	struct twheel_ioctl call __uninitialized;
-	int err;
-
-	call.file = file->private_data;
-	err = call_check(info, 0, file, cmd);
-	if (err)
-		return err;
-	if (!(info->flags & IN_RING))
-		return -ENOTTY;
-	err = args_read(&args, _IOC_SIZE(info->cmd), user, entry, size);
-	if (err)
-		return err;
-	call.readable = file->f_mode & FMODE_READ;
-	call.many = NULL;
-	err = call_do(&call, info, &args);
-	if (unlikely(call.many))
-		kfree(call.many);
-	if (!info->output)
-		return err;
-	if (!entry && has_output(info, err) && output_write(info, &args, user, size))
-		return -EFAULT;
-	if (err || info->call == twheel_call_add)
-		return err;
-	return min(*(u32 *)((void *)&args + info->output), (u32)INT_MAX);
-}
-
-/*
  * Batches: commands are read and executed in order and in chunks, so that stack usage does not
  * depend on their number. The results of a chunk are written after it.
  *
@@ -505,3 +543,76 @@ static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *
 	}
 	return err;
 }
+
+#ifdef TWHEEL_HAS_URING
+
+/*
+ * Commands of io_uring (IORING_OP_URING_CMD)
+ *
+ * A command is a call of a batch, or a batch. It has the structure and the checks of the ioctl, and
+ * the credentials of its submission: io_uring overrides those of the current task for a
+ * personality, for SQPOLL and for its workers. These threads share the memory and the namespaces of
+ * the submitter.
+ *
+ * All commands complete at once, with the lock of the ring held, also if they must not block
+ * (IO_URING_F_NONBLOCK): they sleep for memory at most, as io_uring itself does. Workers would
+ * execute them in any order. Events are read, for example by IORING_OP_READ_MULTISHOT.
+ */
+
+/*
+ * Execute a command of io_uring. The structure is at @user, or at @entry if this is not NULL; then
+ * no output is written. Returns the first output field, 0 without one and for an add, or an error.
+ */
+static int ring_call(struct file *file, unsigned int cmd, void __user *user, const void *entry)
+{
+	const struct call_info *info = call_find(_IOC_NR(cmd));
+	size_t size = _IOC_SIZE(cmd);
+	union twheel_call_args args __uninitialized;
+	struct twheel_ioctl call __uninitialized;
+	int err;
+
+	call.file = file->private_data;
+	err = call_check(info, 0, file, cmd);
+	if (err)
+		return err;
+	if (!(info->flags & IN_RING))
+		return -ENOTTY;
+	err = args_read(&args, _IOC_SIZE(info->cmd), user, entry, size);
+	if (err)
+		return err;
+	call.readable = file->f_mode & FMODE_READ;
+	call.many = NULL;
+	err = call_do(&call, info, &args);
+	if (unlikely(call.many))
+		kfree(call.many);
+	if (!info->output)
+		return err;
+	if (!entry && has_output(info, err) && output_write(info, &args, user, size))
+		return -EFAULT;
+	if (err || info->call == twheel_call_add)
+		return err;
+	return min(*(u32 *)((void *)&args + info->output), (u32)INT_MAX);
+}
+
+/* Space for the structure of a call in an entry of 128 bytes. */
+#define ENTRY_ARGS	(2 * sizeof(struct io_uring_sqe) - offsetof(struct io_uring_sqe, cmd) - \
+			 sizeof(struct twheel_uring_args))
+
+/* io_uring itself refuses unknown flags of the entry with -EINVAL. */
+int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	const struct twheel_uring_args *area = (const void *)cmd->sqe->cmd;
+	void __user *user = u64_to_user_ptr(READ_ONCE(area->args));
+	u32 flags = READ_ONCE(area->flags);
+
+	if (cmd->flags & IORING_URING_CMD_MASK || READ_ONCE(cmd->sqe->addr) ||
+	    READ_ONCE(cmd->sqe->len) || flags & ~TWHEEL_URING_INLINE || READ_ONCE(area->reserved))
+		return -EINVAL;
+	if (!(flags & TWHEEL_URING_INLINE))
+		return ring_call(cmd->file, cmd->cmd_op, user, NULL);
+	if (user || !(issue_flags & IO_URING_F_SQE128) || _IOC_SIZE(cmd->cmd_op) > ENTRY_ARGS)
+		return -EINVAL;
+	return ring_call(cmd->file, cmd->cmd_op, NULL, area + 1);
+}
+
+#endif /* TWHEEL_HAS_URING */

@@ -4,7 +4,9 @@
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
+#include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -20,75 +22,6 @@
 			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY | TWHEEL_ADD_CELL)
 
 #define REARM_MODES	(TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER)
-
-/* Initialise all fields but the watches, which the add does. */
-static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *events,
-			 const struct twheel_add_args *args, u64 id)
-{
-	WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
-	/* Before the barrier: a look-up that finds the new id does not find the old shard. */
-	WRITE_ONCE(file_op->op.timer.shard_flags, 0);
-	/* They have the slot, and are read as soon as there is a reference. */
-	file_op->flags |= args->flags | (args->period ? TWHEEL_FILE_OP_PERIODIC : 0);
-	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */
-	smp_wmb();
-	twheel_op_init(&file_op->op, &twheel_file_op_ops);
-	file_op->events = events;
-	file_op->cookie = args->cookie;
-	INIT_HLIST_HEAD(&file_op->chunks);
-	file_op->clock = args->clock;
-	file_op->again = false;
-	if (unlikely(args->flags & TWHEEL_ADD_DETACHED))
-		kref_get(&twheel_file_op_detached(file_op)->ref);
-	/* From here on every file of the instance can look the operation up. */
-	twheel_file_op_set_id(file_op, id);
-}
-
-/*
- * Create an operation with an id that is charged, but not added. Sets the wheel in @op_args. May
- * sleep, unlike the rest of the add.
- */
-static struct twheel_file_op *file_op_create(struct twheel_file *file,
-					     const struct twheel_add_args *args,
-					     struct twheel_op_args *op_args)
-{
-	struct twheel_events *events = &file->own;
-	struct twheel_detached *detached = NULL;
-	struct twheel_file_op *file_op;
-	struct twheel_user *user;
-	u64 id;
-
-	/* Rather than an error that does not last. */
-	if (unlikely(READ_ONCE(file->own.shut)))
-		return ERR_PTR(-ESHUTDOWN);
-	if (unlikely(args->flags & TWHEEL_ADD_DETACHED)) {
-		/* The operation is a user of its queue. */
-		detached = twheel_detached_get(file->instance, args->queue);
-		if (IS_ERR(detached))
-			return ERR_CAST(detached);
-		events = &detached->events;
-	}
-	user = twheel_user_charge_op(file->user);
-	if (IS_ERR(user)) {
-		file_op = ERR_CAST(user);
-		goto put_queue;
-	}
-	op_args->wheel = twheel_user_wheel(user, twheel_wheel_clock(args->clock, args->flags));
-	file_op = IS_ERR(op_args->wheel) ? ERR_CAST(op_args->wheel) :
-		  twheel_file_op_alloc(file, user, events, args, &id);
-	if (!IS_ERR(file_op)) {
-		file_op_init(file_op, events, args, id);
-		return file_op;
-	}
-	twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
-	if (user != file->user)
-		twheel_user_put(user);
-put_queue:
-	if (detached)
-		twheel_detached_put(file->instance, detached, 1);
-	twheel_instance_reject(file->instance, PTR_ERR(file_op));
-	return file_op;
-}
 
 /* Add an operation. After success it may have been freed. */
 static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
@@ -226,7 +159,7 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	err = add_args_convert(call, add, &op_args);
 	if (err)
 		return err;
-	file_op = file_op_create(call->file, add, &op_args);
+	file_op = twheel_file_op_create(call->file, add, &op_args);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
 	add->id = file_op->id;
@@ -309,6 +242,119 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 	rearm->moved = ret > 0;
 	return min(ret, 0);
 }
+
+/*
+ * Watching further keys
+ *
+ * The memory of the watches of an add follows the operation. Those of a TWHEEL_IOC_WATCH are in a
+ * chunk, which is freed with its last watch, so that an operation which keeps watching and
+ * unwatching keys does not grow. A chunk is added before its watches are attached, since another
+ * thread may unwatch them at once. Until the number of attached watches is known, all count as
+ * used, and one more for the call.
+ */
+
+/* Watches of a call; the lock of the event queue protects @node and @used. */
+struct chunk {
+	struct hlist_node	node;
+	u32			nr;
+	u32			used;
+	struct twheel_watch	watch[];
+};
+
+/* Free the chunks of an operation without references. */
+void twheel_chunks_free(struct twheel_file_op *file_op)
+{
+	struct hlist_node *next;
+	struct chunk *chunk;
+
+	hlist_for_each_entry_safe(chunk, next, &file_op->chunks, node)
+		kfree(chunk);
+}
+
+/* @nr watches of a chunk are not used any more. */
+static void chunk_release(struct twheel_file_op *file_op, struct chunk *chunk, u32 nr)
+{
+	lockdep_assert_held(&file_op->events->lock);
+	chunk->used -= nr;
+	if (chunk->used)
+		return;
+	hlist_del(&chunk->node);
+	kfree(chunk);
+}
+
+static int file_op_watch(struct twheel_file_op *file_op, const struct twheel_watch_spec *specs,
+			 u32 nr_keys)
+{
+	struct chunk *chunk = kmalloc(struct_size(chunk, watch, nr_keys), TWHEEL_GFP_USER);
+	int nr;
+
+	if (!chunk)
+		return -ENOMEM;
+	chunk->nr = nr_keys;
+	chunk->used = nr_keys + 1;
+	spin_lock(&file_op->events->lock);
+	hlist_add_head(&chunk->node, &file_op->chunks);
+	spin_unlock(&file_op->events->lock);
+	nr = __twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys, true);
+	spin_lock(&file_op->events->lock);
+	chunk_release(file_op, chunk, nr_keys - max(nr, 0) + 1);
+	spin_unlock(&file_op->events->lock);
+	return min(nr, 0);
+}
+
+int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	const struct twheel_watch_args *watch = &args->watch;
+	const struct twheel_watch_spec *specs;
+	struct twheel_file_op *file_op;
+	int err;
+
+	if (watch->flags || watch->reserved || !watch->nr_keys)
+		return -EINVAL;
+	specs = twheel_call_specs(call, watch->keys, watch->nr_keys, watch->key_size);
+	if (IS_ERR(specs))
+		return PTR_ERR(specs);
+	file_op = twheel_call_op(call, watch->id);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
+	err = file_op_watch(file_op, specs, watch->nr_keys);
+	twheel_file_op_put(file_op);
+	return err;
+}
+
+/* The watch has been detached, and belongs to a chunk, or to the add. */
+static void file_op_unwatched(struct twheel_file_op *file_op, const struct twheel_watch *watch)
+{
+	struct chunk *chunk;
+
+	spin_lock(&file_op->events->lock);
+	hlist_for_each_entry(chunk, &file_op->chunks, node) {
+		if (watch >= chunk->watch && watch < chunk->watch + chunk->nr) {
+			chunk_release(file_op, chunk, 1);
+			break;
+		}
+	}
+	spin_unlock(&file_op->events->lock);
+}
+
+int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_file_op *file_op;
+	struct twheel_watch *watch;
+
+	if (args->unwatch.flags || args->unwatch.reserved)
+		return -EINVAL;
+	file_op = twheel_call_op(call, args->unwatch.id);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
+	watch = twheel_op_unwatch(&file_op->op, &args->unwatch.key);
+	if (!IS_ERR(watch))
+		file_op_unwatched(file_op, watch);
+	twheel_file_op_put(file_op);
+	return PTR_ERR_OR_ZERO(watch);
+}
+
+/* Calls on keys, and on all operations */
 
 /* Result of a call that stops at a fatal signal; its output has the progress. */
 static int interrupted(void)

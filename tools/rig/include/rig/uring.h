@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Commands of io_uring, as far as dev/uring.c sees them. No program of the rig submits any. */
+/* Commands of io_uring, as far as dev/ioctl.c sees them. No program of the rig submits any. */
 #ifndef _RIG_URING_H
 #define _RIG_URING_H
 
