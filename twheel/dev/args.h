@@ -82,6 +82,7 @@ int twheel_call_exchange(struct twheel_ioctl *call, union twheel_call_args *args
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args);
 
+int twheel_entry_check(u32 size, size_t known);
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known);
 void twheel_file_query(struct twheel_file *file, struct twheel_query_args *query);
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);

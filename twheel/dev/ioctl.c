@@ -41,21 +41,22 @@
 /* Arrays in the memory of the caller */
 
 /*
- * Copy an array entry to user space and pad it with zeroes. @known is the size of its first
- * version, which is the current one; @size is the entry size of the caller. Returns -EINVAL if
- * @size is too small, -E2BIG if it exceeds a page, or -EFAULT.
+ * Check the entry size of an array. @known is the size of the first version, which is the current
+ * one. Returns 0, -EINVAL if @size is too small, or -E2BIG if it exceeds a page.
  */
+int twheel_entry_check(u32 size, size_t known)
+{
+	if (size < known)
+		return -EINVAL;
+	return size > PAGE_SIZE ? -E2BIG : 0;
+}
+
+/* Copy an array entry to user space and pad it with zeroes. Returns 0 or -EFAULT. */
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known)
 {
 	void __user *to = u64_to_user_ptr(array) + (size_t)index * size;
 
-	if (size < known)
-		return -EINVAL;
-	if (size > PAGE_SIZE)
-		return -E2BIG;
-	if (copy_to_user(to, from, known) || clear_user(to + known, size - known))
-		return -EFAULT;
-	return 0;
+	return copy_to_user(to, from, known) || clear_user(to + known, size - known) ? -EFAULT : 0;
 }
 
 /* The array of the call for TWHEEL_MAX_KEYS keys, or NULL if it cannot be allocated. */
@@ -74,12 +75,10 @@ const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u
 	struct twheel_watch_spec *specs = call->few;
 	const size_t size = sizeof(*specs);
 	u32 i, bits = 0;
-	int err = 0;
+	int err = nr_keys > TWHEEL_MAX_KEYS ? -EINVAL : twheel_entry_check(key_size, size);
 
-	if (nr_keys > TWHEEL_MAX_KEYS || key_size < size)
-		return ERR_PTR(-EINVAL);
-	if (key_size > PAGE_SIZE)
-		return ERR_PTR(-E2BIG);
+	if (err)
+		return ERR_PTR(err);
 	if (nr_keys > ARRAY_SIZE(call->few))
 		specs = twheel_call_keys(call);
 	if (!specs)

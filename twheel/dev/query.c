@@ -14,7 +14,6 @@
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/minmax.h>
-#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/timekeeping.h>
@@ -258,12 +257,11 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -EINVAL;
 	if (info->keys && !info->max_keys)
 		return -EINVAL;
-	if (info->entry_size < sizeof(pending))
-		return -EINVAL;
-	if (info->key_size && info->key_size < sizeof(*keys))
-		return -EINVAL;
-	if (info->entry_size > PAGE_SIZE || info->key_size > PAGE_SIZE)
-		return -E2BIG;
+	err = twheel_entry_check(info->entry_size, sizeof(pending));
+	if (!err && info->key_size)
+		err = twheel_entry_check(info->key_size, sizeof(*keys));
+	if (err)
+		return err;
 	if (!keys)
 		return -ENOMEM;
 	file_op = twheel_call_op(call, info->id);
@@ -322,10 +320,9 @@ int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 	list->nr = 0;
 	if (list->flags & ~TWHEEL_LIST_OTHERS || !list->max_entries)
 		return -EINVAL;
-	if (list->entry_size < sizeof(struct twheel_pending))
-		return -EINVAL;
-	if (list->entry_size > PAGE_SIZE)
-		return -E2BIG;
+	err = twheel_entry_check(list->entry_size, sizeof(struct twheel_pending));
+	if (err)
+		return err;
 	if (list->flags & TWHEEL_LIST_OTHERS && hidden)
 		return -EPERM;
 	if (hidden && index && index != TWHEEL_LIST_END)
