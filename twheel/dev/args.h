@@ -20,14 +20,12 @@ struct twheel_ioctl;
 /**
  * struct twheel_ioctl - an ioctl, or a command of io_uring, in progress
  * @file: the open file; NULL on the control node
- * @readable: it is open for reading
  * @few: keys, if there are at most TWHEEL_CALL_KEYS
  * @many: array of TWHEEL_MAX_KEYS, allocated on demand and freed at the end of the ioctl
  * @opened: new file to install in the returned descriptor, or NULL; of a call that opens one
  */
 struct twheel_ioctl {
 	struct twheel_file		*file;
-	bool				readable;
 	struct twheel_watch_spec	few[TWHEEL_CALL_KEYS];
 	struct twheel_watch_spec	*many;
 	struct file			*opened;

@@ -149,7 +149,7 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	int err;
 
 	/* Its event would have no reader. */
-	if (!call->readable && !detached)
+	if (!call->file->own.has_reader && !detached)
 		return -EBADF;
 	if (unlikely(!twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS)) &&
 	    !twheel_file_may(call->file,

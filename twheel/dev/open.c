@@ -115,6 +115,7 @@ int twheel_open(struct inode *inode, struct file *file)
 	tf = IS_ERR(instance) ? ERR_CAST(instance) : file_create(instance);
 	if (IS_ERR(tf))
 		return PTR_ERR(tf);
+	tf->own.has_reader = file->f_mode & FMODE_READ;
 	file->private_data = tf;
 	file->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, file);
@@ -139,6 +140,7 @@ struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_de
 		return ERR_CAST(tf);
 	}
 	tf->detached = detached;
+	tf->own.has_reader = true;
 	file = anon_inode_getfile(detached ? "[twheel-events]" : "[twheel]",
 				  detached ? &twheel_events_fops : &twheel_file_fops, tf, flags);
 	if (IS_ERR(file)) {

@@ -197,6 +197,7 @@ struct twheel_pollers {
  * @taken: number of events taken by readers
  * @shut: adds are refused; read() returns 0 once @held is 0
  * @closed: @wake_work must not be queued
+ * @has_reader: of a file that is open for reading; immutable
  * @polled: wait queue of the latest poller
  * @waking: wait queue that @wake_work visits next
  * @nr_waking: number of those that it has to visit
@@ -222,6 +223,7 @@ struct twheel_events {
 	u32			taken;
 	bool			shut;
 	bool			closed;
+	bool			has_reader;
 	struct twheel_pollers	*polled;
 	struct twheel_pollers	*waking;
 	u32			nr_waking;
