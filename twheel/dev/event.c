@@ -103,7 +103,8 @@ u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int
 			twheel_file_op_put(file_op);
 			break;
 		}
-		if (!twheel_file_op_has_id(file_op) || file_op->flags & TWHEEL_ADD_DETACHED)
+		if (twheel_file_op_id(file_op) == TWHEEL_NO_ID ||
+		    file_op->flags & TWHEEL_ADD_DETACHED)
 			continue;
 		if (reason == TWHEEL_REASON_CANCELLED)
 			err = twheel_op_cancel_sync(&file_op->op);

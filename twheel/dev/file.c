@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: the memory of operations, look-up by id, and limits.
+ * Character devices: the memory of operations, and limits.
  *
  * An operation has a slot in a leaf of its struct twheel_file, which may be closed. It is charged
  * to its file and event queue until its final event has been read, and to its user until its last
@@ -21,58 +21,7 @@
  * two: when tasks of more cgroups use a file in turn, an operation may have a leaf to itself.
  *
  * The id of an operation is freed when the final event has been read, and its memory with the last
- * reference. A look-up may find the memory even after that.
- *
- * Look-up
- * =======
- *
- * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
- * become another one. The memory does not become anything else during the look-up, and id and
- * reference count are always valid: SLAB_TYPESAFE_BY_RCU, or freed after a grace period. A slot
- * that is free, or was never used, has an id that matches no look-up.
- *
- * A call that ends or re-arms an operation needs no reference. It disables interrupts, which is a
- * read-side critical section, and
- *
- *	1. compares the id
- *	2. locks the shard of the operation
- *	3. finds a pending timer, and compares the id again
- *	4. compares the shard again
- *
- * The shard is valid because of 1: a wheel is freed a grace period after its last operation was
- * forgotten, and so has no id. The shard found after 1 is that of the operation with the id, or of
- * a later one in the same memory, or NULL: no grace period that has ended began after either was
- * added.
- *
- * The operation may end before 2, and then the lock protects its memory no longer, which may become
- * an operation of another shard, with the same id in another instance. But each life begins with a
- * shard of NULL, and gets another one with that shard locked:
- *
- *	twheel_call_lock_op()			new life of the operation
- *	---------------------			-------------------------
- *	lock a shard				shard = NULL
- *	is it pending? compare the id		smp_wmb()
- *	smp_rmb()				id = new id
- *	compare the shard			lock another one
- *						shard = this one, pending
- *
- * If 3 sees anything of a life on another shard, 4 does not see the locked one. So pending timer,
- * id and shard are of one life, which stays pending while the shard is locked. Then the module has
- * a reference, so its leaf, file and instance are valid; a call that ends it inherits that
- * reference.
- *
- * Other calls take a reference, and then compare the id:
- *
- *	twheel_call_op()			new life of the operation
- *	----------------			-------------------------
- *	refcount_inc_not_zero(ref)		id = TWHEEL_NO_ID
- *	smp_rmb()				smp_wmb()
- *	compare the id				ref = 1
- *						smp_wmb()
- *						id = new id
- *
- * If it takes a reference to the new life, it does not read the id of the old one. Until the new id
- * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up.
+ * reference. A look-up may find the memory even after that, see op.c.
  */
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
@@ -450,41 +399,6 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 }
 
 /*
- * Take a reference to an operation that was found in the table, in the same read-side critical
- * section. Returns false if it has been freed.
- */
-static __always_inline bool file_op_try_get(struct twheel_file_op *file_op)
-{
-	if (!refcount_inc_not_zero(&file_op->op.ref))
-		return false;
-	/* See above. */
-	smp_rmb();
-	return true;
-}
-
-/* The id of an operation with a reference. Other members are valid if it is not TWHEEL_NO_ID. */
-static u64 file_op_id(const struct twheel_file_op *file_op)
-{
-#ifdef CONFIG_64BIT
-	/* Pairs with the release in twheel_file_op_set_id(). */
-	return smp_load_acquire(&file_op->id);
-#else
-	/* This may be half of TWHEEL_NO_ID, which does not match either. */
-	u64 id = READ_ONCE(file_op->id);
-
-	/* Pairs with the smp_wmb() in twheel_file_op_set_id(). */
-	smp_rmb();
-	return id;
-#endif
-}
-
-/* Whether other members are valid: it has an id, until its final event has been read. */
-bool twheel_file_op_has_id(const struct twheel_file_op *file_op)
-{
-	return file_op_id(file_op) != TWHEEL_NO_ID;
-}
-
-/*
  * Returns the first operation at or after *@index with a reference and stores its index, or
  * returns NULL at the end. May sleep.
  */
@@ -497,9 +411,9 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 	while (*index < TWHEEL_INDEX_END) {
 		rcu_read_lock();
 		file_op = twheel_ids_next(&instance->ids, index);
-		found = file_op && file_op_try_get(file_op);
+		found = file_op && twheel_file_op_try_get(file_op);
 		rcu_read_unlock();
-		id = found ? file_op_id(file_op) : TWHEEL_NO_ID;
+		id = found ? twheel_file_op_id(file_op) : TWHEEL_NO_ID;
 		if (id != TWHEEL_NO_ID && twheel_id_index(&instance->ids, id) == *index &&
 		    twheel_file_op_file(file_op)->instance == instance)
 			return file_op;
@@ -510,70 +424,6 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 		cond_resched();
 	}
 	return NULL;
-}
-
-/* Whether an operation was added through the file of a call. In a look-up, a hint. */
-static bool call_owns(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
-{
-	return READ_ONCE(READ_ONCE(file_op->leaf)->file) == call->file;
-}
-
-/*
- * Whether a call may use an operation. A restricted file can use its own operations only; for it,
- * all other ids are unknown.
- */
-static bool call_may_use(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
-{
-	return call_owns(call, file_op) ||
-	       (twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS) &&
-		twheel_file_op_file(file_op)->instance == call->file->instance);
-}
-
-/*
- * Lock the pending operation of a call, without a reference, see above, and disable interrupts. A
- * restricted file does not lock the shards of others. Returns the operation, or ERR_PTR(-ENOENT).
- */
-struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id)
-{
-	struct twheel_shard *shard = NULL;
-	struct twheel_file_op *file_op;
-
-	twheel_irqs_disable();
-	file_op = twheel_ids_find(&call->file->instance->ids, id);
-	if (likely(file_op && file_op_id(file_op) == id &&
-		   (twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS) || call_owns(call, file_op))))
-		shard = twheel_op_lock(&file_op->op);
-	if (likely(shard)) {
-		if (likely(twheel_timer_pending(&file_op->op.timer) &&
-			   READ_ONCE(file_op->id) == id)) {
-			/* Pairs with the smp_wmb() in file_op_init(). */
-			smp_rmb();
-			if (likely(twheel_timer_shard(&file_op->op.timer) == shard &&
-				   call_may_use(call, file_op)))
-				return file_op;
-		}
-		twheel_op_unlock(shard);
-	}
-	twheel_irqs_enable();
-	return ERR_PTR(-ENOENT);
-}
-
-/* Look up the operation of a call. Returns it with a reference, or ERR_PTR(-ENOENT). */
-struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
-{
-	struct twheel_file_op *file_op;
-
-	rcu_read_lock();
-	file_op = twheel_ids_find(&call->file->instance->ids, id);
-	if (file_op && !file_op_try_get(file_op))
-		file_op = NULL;
-	rcu_read_unlock();
-	if (!file_op)
-		return ERR_PTR(-ENOENT);
-	if (likely(file_op_id(file_op) == id && call_may_use(call, file_op)))
-		return file_op;
-	twheel_file_op_put(file_op);
-	return ERR_PTR(-ENOENT);
 }
 
 /*
@@ -738,7 +588,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
 	WRITE_ONCE(file_op->op.timer.shard_flags, 0);
 	/* They have the slot, and are read as soon as there is a reference. */
 	file_op->flags |= args->flags | (args->period ? TWHEEL_FILE_OP_PERIODIC : 0);
-	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */
+	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see op.c. */
 	smp_wmb();
 	twheel_op_init(&file_op->op, &twheel_file_op_ops);
 	file_op->events = events;
@@ -829,7 +679,7 @@ struct twheel_file_op *twheel_file_next_op(struct twheel_file *file, struct twhe
 		used = ~leaf->free & TWHEEL_LEAF_EMPTY(leaf) & ~(BIT(slot) - 1);
 		for_each_set_bit(slot, &used, TWHEEL_LEAF_SLOTS) {
 			file_op = twheel_leaf_object(leaf, slot);
-			if (file_op_try_get(file_op))
+			if (twheel_file_op_try_get(file_op))
 				break;
 			/* It is being initialised or released. */
 			file_op = NULL;

@@ -96,13 +96,11 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
 struct twheel_file_op *twheel_file_op_create(struct twheel_file *file,
 					     const struct twheel_add_args *args,
 					     struct twheel_op_args *op_args);
-bool twheel_file_op_has_id(const struct twheel_file_op *file_op);
 void twheel_file_op_not_pending(struct twheel_file_op *file_op);
 struct twheel_file_op *twheel_file_next_op(struct twheel_file *file,
 					   struct twheel_file_op *file_op, u32 *leaves);
 void twheel_file_free_leaves(struct twheel_file *file);
 void twheel_chunks_free(struct twheel_file_op *file_op);
-struct twheel_file_op *twheel_call_lock_op(struct twheel_ioctl *call, u64 id);
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
 
 /* cells.c */

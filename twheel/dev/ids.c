@@ -14,7 +14,7 @@
  *
  * Finding an object takes no lock, but is a read-side critical section of RCU. The leaf may be
  * another one of the same layout by then, and so may be the object found there (see leaf_alloc()):
- * file.c compares the id once the object cannot change.
+ * op.c compares the id once the object cannot change.
  *
  * Index and generation show how many objects others have added. The holder of a restricted file
  * must not learn that: the ids of its objects are encrypted with a secret of the table. This is a

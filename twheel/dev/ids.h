@@ -10,7 +10,6 @@
 #include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/list.h>
-#include <linux/log2.h>
 #include <linux/nospec.h>
 #include <linux/rcupdate.h>
 #include <linux/siphash.h>
@@ -140,9 +139,9 @@ static inline u64 twheel_id_index(const struct twheel_ids *ids, u64 id)
 /* The descriptor of a number that exists. */
 static inline struct twheel_id_leaf *twheel_ids_at(const struct twheel_ids *ids, u32 nr)
 {
-	unsigned int block = ilog2(nr);
+	unsigned int block = __fls(nr);
 
-	return &ids->block[block][nr - BIT(block)];
+	return &ids->block[block][nr & ~BIT(block)];
 }
 
 /* The leaf of an index of user space, or NULL, in a read-side critical section. */

@@ -19,6 +19,7 @@
 #include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/preempt.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/stddef.h>
 #include <linux/twheel.h>
@@ -160,14 +161,43 @@ static inline u32 twheel_file_op_slot(const struct twheel_file_op *file_op)
 	return (file_op->flags & TWHEEL_FILE_OP_SLOT) >> TWHEEL_FILE_OP_SLOT_SHIFT;
 }
 
+/*
+ * Take a reference to an operation that was found in the table, in the same read-side critical
+ * section. Returns false if it has been freed.
+ */
+static inline bool twheel_file_op_try_get(struct twheel_file_op *file_op)
+{
+	if (!refcount_inc_not_zero(&file_op->op.ref))
+		return false;
+	/* Pairs with the smp_wmb() in file_op_init(). */
+	smp_rmb();
+	return true;
+}
+
+/* The id of an operation with a reference. Other members are valid if it is not TWHEEL_NO_ID. */
+static inline u64 twheel_file_op_id(const struct twheel_file_op *file_op)
+{
+#ifdef CONFIG_64BIT
+	/* Pairs with the release in twheel_file_op_set_id(). */
+	return smp_load_acquire(&file_op->id);
+#else
+	/* This may be half of TWHEEL_NO_ID, which does not match either. */
+	u64 id = READ_ONCE(file_op->id);
+
+	/* Pairs with the smp_wmb() in twheel_file_op_set_id(). */
+	smp_rmb();
+	return id;
+#endif
+}
+
 /* Set the id, after all other members. */
 static inline void twheel_file_op_set_id(struct twheel_file_op *file_op, u64 id)
 {
 #ifdef CONFIG_64BIT
-	/* Pairs with the acquire in file_op_id(). */
+	/* Pairs with the acquire in twheel_file_op_id(). */
 	smp_store_release(&file_op->id, id);
 #else
-	/* Pairs with the smp_rmb() in file_op_id(). */
+	/* Pairs with the smp_rmb() in twheel_file_op_id(). */
 	smp_wmb();
 	WRITE_ONCE(file_op->id, id);
 #endif
