@@ -238,28 +238,26 @@ void twheel_file_free_leaves(struct twheel_file *file)
 
 /* The class of the leaf of an operation. */
 static u32 leaf_class(const struct twheel_file *file, const struct twheel_user *user,
-		      const struct twheel_add_args *args)
+		      const struct twheel_add_args *args, enum twheel_clock clock)
 {
 	if (unlikely(user != file->user || args->period || args->nr_keys >= TWHEEL_LEAF_SINGLE ||
-		     args->flags & TWHEEL_ADD_CELL ||
-		     twheel_wheel_clock(args->clock, args->flags) == TWHEEL_CLOCK_REALTIME))
+		     args->flags & TWHEEL_ADD_CELL || clock == TWHEEL_CLOCK_REALTIME))
 		return TWHEEL_LEAF_SINGLE;
 	return array_index_nospec(args->nr_keys, TWHEEL_LEAF_SINGLE);
 }
 
 /* A leaf for an operation, with a number, but without a file; or an ERR_PTR(). May sleep. */
 static struct twheel_leaf *leaf_make(struct twheel_file *file, struct twheel_user *user,
-				     const struct twheel_add_args *args, u32 class)
+				     const struct twheel_add_args *args, u32 class,
+				     enum twheel_clock clock)
 {
-	bool wall = twheel_wheel_clock(args->clock, args->flags) == TWHEEL_CLOCK_REALTIME;
 	struct twheel_leaf *leaf;
 	int err;
 
 	leaf = leaf_alloc(class, args->nr_keys,
-				 args->period ? sizeof(struct twheel_file_periodic) :
-				 wall ? offsetof(struct twheel_wall_op, op) :
-				 args->flags & TWHEEL_ADD_CELL ?
-				 offsetof(struct twheel_cell_op, op) : 0);
+			  args->period ? sizeof(struct twheel_file_periodic) :
+			  clock == TWHEEL_CLOCK_REALTIME ? offsetof(struct twheel_wall_op, op) :
+			  args->flags & TWHEEL_ADD_CELL ? offsetof(struct twheel_cell_op, op) : 0);
 	if (!leaf)
 		return ERR_PTR(-ENOMEM);
 	leaf->user = user;
@@ -528,7 +526,7 @@ unlock:
 static noinline struct twheel_file_op *
 file_op_alloc_slow(struct twheel_file *file, struct twheel_user *user,
 		   struct twheel_events *events, const struct twheel_add_args *args, u32 class,
-		   u64 *id)
+		   enum twheel_clock clock, u64 *id)
 {
 	bool detached = args->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *file_op;
@@ -541,7 +539,7 @@ file_op_alloc_slow(struct twheel_file *file, struct twheel_user *user,
 			return ERR_PTR(err);
 	}
 	while (!(file_op = file_op_take(file, leaf, class, detached, id))) {
-		leaf = leaf_make(file, user, args, class);
+		leaf = leaf_make(file, user, args, class, clock);
 		if (IS_ERR(leaf)) {
 			file_op = ERR_CAST(leaf);
 			leaf = NULL;
@@ -569,14 +567,15 @@ file_op_alloc_slow(struct twheel_file *file, struct twheel_user *user,
  */
 static __always_inline struct twheel_file_op *
 file_op_alloc(struct twheel_file *file, struct twheel_user *user, struct twheel_events *events,
-	      const struct twheel_add_args *args, u64 *id)
+	      const struct twheel_add_args *args, enum twheel_clock clock, u64 *id)
 {
-	u32 class = leaf_class(file, user, args);
+	u32 class = leaf_class(file, user, args, clock);
 	struct twheel_file_op *file_op = NULL;
 
 	if (likely(!(args->flags & TWHEEL_ADD_DETACHED)))
 		file_op = file_op_take(file, NULL, class, false, id);
-	return likely(file_op) ? file_op : file_op_alloc_slow(file, user, events, args, class, id);
+	return likely(file_op) ? file_op :
+	       file_op_alloc_slow(file, user, events, args, class, clock, id);
 }
 
 /* Initialise all fields but the watches, which the add does. */
@@ -608,6 +607,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
  */
 struct twheel_file_op *twheel_file_op_create(struct twheel_file *file,
 					     const struct twheel_add_args *args,
+					     enum twheel_clock clock,
 					     struct twheel_op_args *op_args)
 {
 	struct twheel_events *events = &file->own;
@@ -631,9 +631,9 @@ struct twheel_file_op *twheel_file_op_create(struct twheel_file *file,
 		file_op = ERR_CAST(user);
 		goto put_queue;
 	}
-	op_args->wheel = twheel_user_wheel(user, twheel_wheel_clock(args->clock, args->flags));
+	op_args->wheel = twheel_user_wheel(user, clock);
 	file_op = IS_ERR(op_args->wheel) ? ERR_CAST(op_args->wheel) :
-		  file_op_alloc(file, user, events, args, &id);
+		  file_op_alloc(file, user, events, args, clock, &id);
 	if (!IS_ERR(file_op)) {
 		file_op_init(file_op, events, args, id);
 		return file_op;

@@ -152,10 +152,9 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 /* The add */
 
 /* Add an operation. After success it may have been freed. */
-static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
-			 const struct twheel_add_args *args)
+static int file_op_start(struct twheel_file *file, struct twheel_file_op *file_op,
+			 struct twheel_op_args *op_args, const struct twheel_add_args *args)
 {
-	struct twheel_file *file = twheel_file_op_file(file_op);
 	struct twheel_purgatory *purgatory = file->instance->purgatory;
 
 	op_args->watches = file_op->watch;
@@ -234,7 +233,7 @@ static noinline int rare_args_check(const struct twheel_file *file,
 
 /*
  * Check the arguments and convert them, except wheel, deadline and watches. The fields are set one
- * by one, see event_fill().
+ * by one, see event_fill(). Returns the clock of the wheel, or an error.
  */
 static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_args *args,
 			    struct twheel_op_args *op_args)
@@ -265,7 +264,7 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 	op_args->specs = twheel_call_specs(call, args->keys, args->nr_keys, args->key_size);
 	if (IS_ERR(op_args->specs))
 		return PTR_ERR(op_args->specs);
-	return likely(twheel_args_are_simple(op_args)) ? 0 : twheel_op_check(op_args);
+	return likely(twheel_args_are_simple(op_args)) ? clock : twheel_op_check(op_args) ?: clock;
 }
 
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
@@ -274,7 +273,7 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_op_args op_args __uninitialized;
 	bool detached = add->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *file_op;
-	int err;
+	int err, clock;
 
 	/* Its event would have no reader. */
 	if (!call->file->own.has_reader && !detached)
@@ -284,14 +283,14 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 			     (detached ? TWHEEL_RIGHT_ADD_DETACHED : TWHEEL_RIGHT_ADD) |
 			     (add->nr_keys ? TWHEEL_RIGHT_WATCH : 0)))
 		return -EPERM;
-	err = add_args_convert(call, add, &op_args);
-	if (err)
-		return err;
-	file_op = twheel_file_op_create(call->file, add, &op_args);
+	clock = add_args_convert(call, add, &op_args);
+	if (clock < 0)
+		return clock;
+	file_op = twheel_file_op_create(call->file, add, clock, &op_args);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
 	add->id = file_op->id;
-	err = file_op_start(file_op, &op_args, add);
+	err = file_op_start(call->file, file_op, &op_args, add);
 	if (unlikely(err)) {
 		twheel_file_op_not_pending(file_op);
 		twheel_file_ops_forget(&file_op, 1);
