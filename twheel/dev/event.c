@@ -183,7 +183,9 @@ static void reader_set_nr(struct twheel_events *events, struct twheel_reader *re
 /* Copy @nr events. Returns the number of events that were copied as a whole. */
 static u32 events_copy(const struct twheel_event *event, u32 nr, struct iov_iter *to)
 {
-	size_t copied = copy_to_iter(event, nr * sizeof(*event), to);
+	/* The kernel does not check the object of a copy of a constant size. */
+	size_t copied = nr == 1 ? copy_to_iter(event, sizeof(*event), to) :
+				  copy_to_iter(event, nr * sizeof(*event), to);
 	u32 done = copied / sizeof(*event);
 
 	if (likely(done == nr))

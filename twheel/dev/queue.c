@@ -186,8 +186,7 @@ void twheel_events_uncharge(struct twheel_events *events, u32 nr)
 	bool at_end;
 
 	spin_lock(&events->lock);
-	WRITE_ONCE(events->held, events->held - nr);
-	at_end = events->shut && !events->held;
+	at_end = twheel_events_give(events, nr);
 	spin_unlock(&events->lock);
 	if (at_end)
 		twheel_events_wake(events, true);

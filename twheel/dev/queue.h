@@ -337,6 +337,17 @@ static inline void twheel_events_add(struct twheel_events *events)
 	WRITE_ONCE(events->held, events->held + 1);
 }
 
+/*
+ * Uncharge @nr operations that are not pending, with the lock held. Returns true if waiters have to
+ * be woken, since the queue is at its end.
+ */
+static inline bool twheel_events_give(struct twheel_events *events, u32 nr)
+{
+	lockdep_assert_held(&events->lock);
+	WRITE_ONCE(events->held, events->held - nr);
+	return unlikely(events->shut) && !events->held;
+}
+
 /* queue.c */
 void twheel_events_wake_pollers(struct twheel_events *events);
 int __init twheel_queues_init(void);
