@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: the memory of operations, and limits.
+ * Character devices: the memory of operations, limits, and the add.
  *
  * An operation has a slot in a leaf of its struct twheel_file, which may be closed. It is charged
  * to its file and event queue until its final event has been read, and to its user until its last
@@ -36,8 +36,12 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "../core/cell.h"
 #include "../op/op.h"
+#include "args.h"
 #include "file.h"
+#include "time.h"
+#include "user.h"
 
 /* Drop a reference to the memory of a file. */
 void twheel_file_put(struct twheel_file *file)
@@ -442,6 +446,46 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 }
 
 /*
+ * The operation behind @file_op in the leaves of a file, or the first one, with a reference; drops
+ * that of @file_op, which kept its leaf. Visits at most *@leaves, which is decremented. It may be
+ * detached, or have no id yet or any more.
+ */
+struct twheel_file_op *twheel_file_next_op(struct twheel_file *file, struct twheel_file_op *file_op,
+					   u32 *leaves)
+{
+	struct twheel_file_op *last = file_op;
+	struct twheel_leaf *leaf;
+	unsigned long used;
+	u32 slot = 0;
+
+	spin_lock(&file->own.lock);
+	leaf = list_first_entry_or_null(&file->leaves, struct twheel_leaf, entry);
+	if (last) {
+		leaf = last->leaf;
+		slot = twheel_file_op_slot(last) + 1;
+	}
+	for (file_op = NULL; leaf && *leaves && !file_op; slot = 0) {
+		used = ~leaf->free & TWHEEL_LEAF_EMPTY(leaf) & ~(BIT(slot) - 1);
+		for_each_set_bit(slot, &used, TWHEEL_LEAF_SLOTS) {
+			file_op = twheel_leaf_object(leaf, slot);
+			if (twheel_file_op_try_get(file_op))
+				break;
+			/* It is being initialised or released. */
+			file_op = NULL;
+		}
+		*leaves -= !file_op;
+		leaf = list_is_last(&leaf->entry, &file->leaves) ? NULL :
+		       list_next_entry(leaf, entry);
+	}
+	spin_unlock(&file->own.lock);
+	if (last)
+		twheel_file_op_put(last);
+	return file_op;
+}
+
+/* Limits */
+
+/*
  * The limits of a file and of an event queue. A pending operation becomes an event, which stays
  * until it is read: both together are limited to twice the limit on pending operations. For
  * detached operations that is a limit of their queue, since each may have another reader; and of
@@ -595,6 +639,11 @@ file_op_alloc(struct twheel_file *file, struct twheel_user *user, struct twheel_
 	       file_op_alloc_slow(file, user, events, args, class, clock, id);
 }
 
+/* The add */
+
+#define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
+			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY | TWHEEL_ADD_CELL)
+
 /* Initialise all fields but the watches, which the add does. */
 static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *events,
 			 const struct twheel_add_args *args, u64 id)
@@ -622,7 +671,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_events *e
  * Create an operation with an id that is charged, but not added. Sets the wheel in @op_args. May
  * sleep, unlike the rest of the add.
  */
-struct twheel_file_op *twheel_file_op_create(struct twheel_file *file,
+static struct twheel_file_op *file_op_create(struct twheel_file *file,
 					     const struct twheel_add_args *args,
 					     enum twheel_clock clock,
 					     struct twheel_op_args *op_args)
@@ -666,47 +715,154 @@ put_queue:
 }
 
 /* The add of a charged operation has failed: it is not pending. */
-void twheel_file_op_not_pending(struct twheel_file_op *file_op)
+static void file_op_not_pending(struct twheel_file_op *file_op)
 {
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		atomic_dec(&twheel_file_op_file(file_op)->nr_detached);
 	twheel_events_not_added(file_op->events);
 }
 
-/*
- * The operation behind @file_op in the leaves of a file, or the first one, with a reference; drops
- * that of @file_op, which kept its leaf. Visits at most *@leaves, which is decremented. It may be
- * detached, or have no id yet or any more.
- */
-struct twheel_file_op *twheel_file_next_op(struct twheel_file *file, struct twheel_file_op *file_op,
-					   u32 *leaves)
+/* Add an operation. After success it may have been freed. */
+static int file_op_start(struct twheel_file *file, struct twheel_file_op *file_op,
+			 struct twheel_op_args *op_args, const struct twheel_add_args *args)
 {
-	struct twheel_file_op *last = file_op;
-	struct twheel_leaf *leaf;
-	unsigned long used;
-	u32 slot = 0;
+	struct twheel_purgatory *purgatory = file->instance->purgatory;
 
-	spin_lock(&file->own.lock);
-	leaf = list_first_entry_or_null(&file->leaves, struct twheel_leaf, entry);
-	if (last) {
-		leaf = last->leaf;
-		slot = twheel_file_op_slot(last) + 1;
+	op_args->watches = file_op->watch;
+	/* As late as possible: the clock may be set in the meantime. */
+	op_args->deadline = twheel_time_deadline(args->clock, args->flags, args->deadline,
+						 args->flags & TWHEEL_ADD_ABSTIME);
+	if (unlikely(file_op->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_CELL))) {
+		if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
+			return twheel_periodic_add(purgatory, file_op, op_args, args);
+		op_args->deadline = twheel_op_init_cell(&file_op->op, op_args->wheel,
+							twheel_cell_find(file, args->cell),
+							op_args->deadline);
+		twheel_timer_cell(&file_op->op.timer)->number = args->cell;
 	}
-	for (file_op = NULL; leaf && *leaves && !file_op; slot = 0) {
-		used = ~leaf->free & TWHEEL_LEAF_EMPTY(leaf) & ~(BIT(slot) - 1);
-		for_each_set_bit(slot, &used, TWHEEL_LEAF_SLOTS) {
-			file_op = twheel_leaf_object(leaf, slot);
-			if (twheel_file_op_try_get(file_op))
-				break;
-			/* It is being initialised or released. */
-			file_op = NULL;
-		}
-		*leaves -= !file_op;
-		leaf = list_is_last(&leaf->entry, &file->leaves) ? NULL :
-		       list_next_entry(leaf, entry);
+	return __twheel_op_add(purgatory, &file_op->op, op_args);
+}
+
+/*
+ * The queue of the file was shut during the add, and the task that cancels its operations may have
+ * visited this one before it was added. (Detached operations are cancelled with the purgatory,
+ * which refuses adds by then.)
+ *
+ *	adder					task that shuts the queue
+ *	-----					-------------------------
+ *	events->lock: shut is false,
+ *	  take a slot				events->lock: shut = true
+ *	initialise and add it			smp_mb()
+ *	smp_mb()				visit the slot: cancel
+ *	read shut
+ *
+ * The visitor finds the slot, since it is taken before the queue is shut. If the visitor finds
+ * nothing pending there, the adder reads true. Otherwise the visitor cancels the operation.
+ *
+ * Wait for the callback, no matter which thread ends the operation: file_free() may not.
+ */
+static void file_op_end_late(struct twheel_ioctl *call, u64 id)
+{
+	struct twheel_file_op *file_op = twheel_call_op(call, id);
+
+	/* Its event has been read. */
+	if (IS_ERR(file_op))
+		return;
+	twheel_op_cancel_sync(&file_op->op);
+	twheel_file_op_put(file_op);
+}
+
+/* Check the arguments of an add that are usually zero. Returns 0 or -EINVAL. */
+static noinline int rare_args_check(const struct twheel_file *file,
+				    const struct twheel_add_args *args, int clock)
+{
+	if (!twheel_time_valid(args->slack))
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_CELL ?
+	    args->flags & TWHEEL_ADD_DETACHED || args->clock == CLOCK_REALTIME || args->period ||
+	    !twheel_cell_find(file, args->cell) : args->cell)
+		return -EINVAL;
+	if (args->period ? args->slack || args->deadline > KTIME_MAX || args->period > KTIME_MAX :
+			   args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY)
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_DETACHED)
+		return twheel_detached_valid(file->instance, args->queue) ? 0 : -EINVAL;
+	return args->queue ? -EINVAL : 0;
+}
+
+/*
+ * Check the arguments and convert them, except wheel, deadline and watches. The fields are set one
+ * by one, see event_fill(). Returns the clock of the wheel, or an error.
+ */
+static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_args *args,
+			    struct twheel_op_args *op_args)
+{
+	int clock = twheel_wheel_clock(args->clock, args->flags);
+
+	/* The conditions after TWHEEL_COND_SUM need a callback. */
+	if (clock < 0 || args->condition > TWHEEL_COND_SUM || !twheel_time_valid(args->deadline))
+		return -EINVAL;
+	op_args->flags = TWHEEL_OP_MAY_SLEEP;
+	if (unlikely(args->flags & ~TWHEEL_ADD_ABSTIME || clock == TWHEEL_CLOCK_REALTIME ||
+		     args->slack | args->period | args->runs | args->queue | args->cell)) {
+		if (args->flags & ~ADD_FLAGS || rare_args_check(call->file, args, clock))
+			return -EINVAL;
+		if (clock == TWHEEL_CLOCK_REALTIME)
+			op_args->flags |= TWHEEL_OP_WALL;
+		if (args->flags & TWHEEL_ADD_CANCEL_ON_SET)
+			op_args->flags |= TWHEEL_OP_CANCEL_ON_SET;
+		if (args->flags & TWHEEL_ADD_CELL)
+			op_args->flags |= TWHEEL_OP_CELL;
 	}
-	spin_unlock(&file->own.lock);
-	if (last)
-		twheel_file_op_put(last);
-	return file_op;
+	op_args->wheel = NULL;
+	op_args->slack_ns = args->slack;
+	op_args->condition = args->condition;
+	op_args->quorum = args->quorum;
+	op_args->threshold = args->threshold;
+	op_args->nr_keys = args->nr_keys;
+	op_args->specs = twheel_call_specs(call, args->keys, args->nr_keys, args->key_size);
+	if (IS_ERR(op_args->specs))
+		return PTR_ERR(op_args->specs);
+	return likely(twheel_args_are_simple(op_args)) ? clock : twheel_op_check(op_args) ?: clock;
+}
+
+int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_add_args *add = &args->add;
+	struct twheel_op_args op_args __uninitialized;
+	bool detached = add->flags & TWHEEL_ADD_DETACHED;
+	struct twheel_file_op *file_op;
+	int err, clock;
+
+	/* Its event would have no reader. */
+	if (!call->file->own.has_reader && !detached)
+		return -EBADF;
+	if (unlikely(!twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS)) &&
+	    !twheel_file_may(call->file,
+			     (detached ? TWHEEL_RIGHT_ADD_DETACHED : TWHEEL_RIGHT_ADD) |
+			     (add->nr_keys ? TWHEEL_RIGHT_WATCH : 0)))
+		return -EPERM;
+	clock = add_args_convert(call, add, &op_args);
+	if (clock < 0)
+		return clock;
+	file_op = file_op_create(call->file, add, clock, &op_args);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
+	add->id = file_op->id;
+	err = file_op_start(call->file, file_op, &op_args, add);
+	if (unlikely(err)) {
+		file_op_not_pending(file_op);
+		twheel_file_ops_forget(&file_op, 1);
+		return err;
+	}
+	/*
+	 * Pairs with the barrier in twheel_events_shut(), before a drain visits the leaves:
+	 * either this sees the store before it, or the drain sees that the operation is pending.
+	 */
+	smp_mb();
+	if (READ_ONCE(call->file->own.shut) && !(add->flags & TWHEEL_ADD_DETACHED))
+		file_op_end_late(call, add->id);
+	return 0;
 }

@@ -93,11 +93,6 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 void twheel_file_put(struct twheel_file *file);
 void twheel_file_op_release(struct twheel_op *op);
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
-struct twheel_file_op *twheel_file_op_create(struct twheel_file *file,
-					     const struct twheel_add_args *args,
-					     enum twheel_clock clock,
-					     struct twheel_op_args *op_args);
-void twheel_file_op_not_pending(struct twheel_file_op *file_op);
 struct twheel_file_op *twheel_file_next_op(struct twheel_file *file,
 					   struct twheel_file_op *file_op, u32 *leaves);
 void twheel_file_free_leaves(struct twheel_file *file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: the add, look-up by id, and the calls on operations and keys.
+ * Character devices: look-up by id, and the calls on operations and keys.
  *
  * Look-up by id
  * =============
@@ -62,15 +62,11 @@
 #include <linux/slab.h>
 
 #include "../compat.h"
-#include "../core/cell.h"
 #include "../op/op.h"
 #include "args.h"
 #include "file.h"
 #include "time.h"
 #include "user.h"
-
-#define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
-			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY | TWHEEL_ADD_CELL)
 
 #define REARM_MODES	(TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER)
 
@@ -149,163 +145,6 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 	return ERR_PTR(-ENOENT);
 }
 
-/* The add */
-
-/* Add an operation. After success it may have been freed. */
-static int file_op_start(struct twheel_file *file, struct twheel_file_op *file_op,
-			 struct twheel_op_args *op_args, const struct twheel_add_args *args)
-{
-	struct twheel_purgatory *purgatory = file->instance->purgatory;
-
-	op_args->watches = file_op->watch;
-	/* As late as possible: the clock may be set in the meantime. */
-	op_args->deadline = twheel_time_deadline(args->clock, args->flags, args->deadline,
-						 args->flags & TWHEEL_ADD_ABSTIME);
-	if (unlikely(file_op->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_CELL))) {
-		if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
-			return twheel_periodic_add(purgatory, file_op, op_args, args);
-		op_args->deadline = twheel_op_init_cell(&file_op->op, op_args->wheel,
-							twheel_cell_find(file, args->cell),
-							op_args->deadline);
-		twheel_timer_cell(&file_op->op.timer)->number = args->cell;
-	}
-	return __twheel_op_add(purgatory, &file_op->op, op_args);
-}
-
-/*
- * The queue of the file was shut during the add, and the task that cancels its operations may have
- * visited this one before it was added. (Detached operations are cancelled with the purgatory,
- * which refuses adds by then.)
- *
- *	adder					task that shuts the queue
- *	-----					-------------------------
- *	events->lock: shut is false,
- *	  take a slot				events->lock: shut = true
- *	initialise and add it			smp_mb()
- *	smp_mb()				visit the slot: cancel
- *	read shut
- *
- * The visitor finds the slot, since it is taken before the queue is shut. If the visitor finds
- * nothing pending there, the adder reads true. Otherwise the visitor cancels the operation.
- *
- * Wait for the callback, no matter which thread ends the operation: file_free() may not.
- */
-static void file_op_end_late(struct twheel_ioctl *call, u64 id)
-{
-	struct twheel_file_op *file_op = twheel_call_op(call, id);
-
-	/* Its event has been read. */
-	if (IS_ERR(file_op))
-		return;
-	twheel_op_cancel_sync(&file_op->op);
-	twheel_file_op_put(file_op);
-}
-
-/*
- * A deadline or slack in the range of times, or TWHEEL_NEVER or TWHEEL_SLACK_COARSE. The rest is an
- * overflow in the caller, or a negative number.
- */
-static bool time_valid(u64 ns)
-{
-	BUILD_BUG_ON(TWHEEL_SLACK_COARSE != TWHEEL_NEVER);
-	return ns <= KTIME_MAX || ns == TWHEEL_NEVER;
-}
-
-/* Check the arguments of an add that are usually zero. Returns 0 or -EINVAL. */
-static noinline int rare_args_check(const struct twheel_file *file,
-				    const struct twheel_add_args *args, int clock)
-{
-	if (!time_valid(args->slack))
-		return -EINVAL;
-	if (args->flags & TWHEEL_ADD_CELL ?
-	    args->flags & TWHEEL_ADD_DETACHED || args->clock == CLOCK_REALTIME || args->period ||
-	    !twheel_cell_find(file, args->cell) : args->cell)
-		return -EINVAL;
-	if (args->period ? args->slack || args->deadline > KTIME_MAX || args->period > KTIME_MAX :
-			   args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY)
-		return -EINVAL;
-	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
-		return -EINVAL;
-	if (args->flags & TWHEEL_ADD_DETACHED)
-		return twheel_detached_valid(file->instance, args->queue) ? 0 : -EINVAL;
-	return args->queue ? -EINVAL : 0;
-}
-
-/*
- * Check the arguments and convert them, except wheel, deadline and watches. The fields are set one
- * by one, see event_fill(). Returns the clock of the wheel, or an error.
- */
-static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_args *args,
-			    struct twheel_op_args *op_args)
-{
-	int clock = twheel_wheel_clock(args->clock, args->flags);
-
-	/* The conditions after TWHEEL_COND_SUM need a callback. */
-	if (clock < 0 || args->condition > TWHEEL_COND_SUM || !time_valid(args->deadline))
-		return -EINVAL;
-	op_args->flags = TWHEEL_OP_MAY_SLEEP;
-	if (unlikely(args->flags & ~TWHEEL_ADD_ABSTIME || clock == TWHEEL_CLOCK_REALTIME ||
-		     args->slack | args->period | args->runs | args->queue | args->cell)) {
-		if (args->flags & ~ADD_FLAGS || rare_args_check(call->file, args, clock))
-			return -EINVAL;
-		if (clock == TWHEEL_CLOCK_REALTIME)
-			op_args->flags |= TWHEEL_OP_WALL;
-		if (args->flags & TWHEEL_ADD_CANCEL_ON_SET)
-			op_args->flags |= TWHEEL_OP_CANCEL_ON_SET;
-		if (args->flags & TWHEEL_ADD_CELL)
-			op_args->flags |= TWHEEL_OP_CELL;
-	}
-	op_args->wheel = NULL;
-	op_args->slack_ns = args->slack;
-	op_args->condition = args->condition;
-	op_args->quorum = args->quorum;
-	op_args->threshold = args->threshold;
-	op_args->nr_keys = args->nr_keys;
-	op_args->specs = twheel_call_specs(call, args->keys, args->nr_keys, args->key_size);
-	if (IS_ERR(op_args->specs))
-		return PTR_ERR(op_args->specs);
-	return likely(twheel_args_are_simple(op_args)) ? clock : twheel_op_check(op_args) ?: clock;
-}
-
-int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
-{
-	struct twheel_add_args *add = &args->add;
-	struct twheel_op_args op_args __uninitialized;
-	bool detached = add->flags & TWHEEL_ADD_DETACHED;
-	struct twheel_file_op *file_op;
-	int err, clock;
-
-	/* Its event would have no reader. */
-	if (!call->file->own.has_reader && !detached)
-		return -EBADF;
-	if (unlikely(!twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS)) &&
-	    !twheel_file_may(call->file,
-			     (detached ? TWHEEL_RIGHT_ADD_DETACHED : TWHEEL_RIGHT_ADD) |
-			     (add->nr_keys ? TWHEEL_RIGHT_WATCH : 0)))
-		return -EPERM;
-	clock = add_args_convert(call, add, &op_args);
-	if (clock < 0)
-		return clock;
-	file_op = twheel_file_op_create(call->file, add, clock, &op_args);
-	if (IS_ERR(file_op))
-		return PTR_ERR(file_op);
-	add->id = file_op->id;
-	err = file_op_start(call->file, file_op, &op_args, add);
-	if (unlikely(err)) {
-		twheel_file_op_not_pending(file_op);
-		twheel_file_ops_forget(&file_op, 1);
-		return err;
-	}
-	/*
-	 * Pairs with the barrier in twheel_events_shut(), before a drain visits the leaves:
-	 * either this sees the store before it, or the drain sees that the operation is pending.
-	 */
-	smp_mb();
-	if (READ_ONCE(call->file->own.shut) && !(add->flags & TWHEEL_ADD_DETACHED))
-		file_op_end_late(call, add->id);
-	return 0;
-}
-
 /* Calls on an operation */
 
 int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
@@ -350,7 +189,7 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (rearm->flags & ~(TWHEEL_REARM_ABSTIME | REARM_MODES) ||
 	    (rearm->flags & REARM_MODES) == REARM_MODES)
 		return -EINVAL;
-	if (!time_valid(rearm->deadline) || !time_valid(rearm->slack))
+	if (!twheel_time_valid(rearm->deadline) || !twheel_time_valid(rearm->slack))
 		return -EINVAL;
 	file_op = call_lock_op(call, rearm->id);
 	if (!file_op)

@@ -3,6 +3,7 @@
 #ifndef _TWHEEL_DEV_TIME_H
 #define _TWHEEL_DEV_TIME_H
 
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -33,6 +34,16 @@ static inline int twheel_wheel_clock(u32 clock, u32 flags)
 	default:
 		return -EINVAL;
 	}
+}
+
+/*
+ * A deadline or slack in the range of times, or TWHEEL_NEVER or TWHEEL_SLACK_COARSE. The rest is an
+ * overflow in the caller, or a negative number.
+ */
+static inline bool twheel_time_valid(u64 ns)
+{
+	BUILD_BUG_ON(TWHEEL_SLACK_COARSE != TWHEEL_NEVER);
+	return ns <= KTIME_MAX || ns == TWHEEL_NEVER;
 }
 
 /* TWHEEL_NEVER if out of range. A negative sum becomes 0. */
