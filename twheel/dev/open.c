@@ -1,10 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: files from open to close.
+ * Character devices: the nodes, and files from open to close.
+ *
+ * Each open of /dev/twheel creates a private purgatory. /dev/twheel-NAME is a named purgatory
+ * shared by its files. /dev/twheel-control creates and removes the named ones. The devices
+ * are clients of op/ like any other module.
+ *
+ *	instance	a purgatory and the ids of its operations
+ *	file		an open file, with an event queue for the operations added through it
+ *	events		an event queue; an instance has numbered ones for detached operations
+ *	user		limits and wheels of a user, across all files
  *
  * A file is opened on a node, or returned by TWHEEL_IOC_CREATE. A descriptor of detached events has
  * a file of its own, whose own event queue stays empty. No call runs on a file that is being
  * released, since the VFS holds a reference for each call.
+ *
+ * A source file includes headers of those before it in Kbuild only. Its banner describes it.
+ *
+ * References
+ * ==========
+ *
+ *	event queue -> operation	from the add until the final event has been read
+ *	leaf of operations -> file	the memory only; the file may be closed
+ *	file -> instance		until the file is released
+ *	file, operation, name -> user
+ *
+ * A detached operation uses the instance of its file after the file was closed. This is safe:
+ * the purgatory is drained before the instance is freed.
+ *
+ * Lock order
+ * ==========
+ *
+ *	instance->complete_lock		mutex, around a walk of all operations
+ *	named_lock			mutex, protects the names
+ *	instance->lock			spinlock, protects the files of an instance
+ *	lock of instance->queues	spinlock, protects the users of queues; holds no other
+ *	events->lock			spinlock, protects an event queue
+ *	ids->lock			spinlock, protects the numbers of leaves; holds no other
+ *	user->private_lock		spinlock, protects totals of private purgatories
+ *	users_lock			spinlock, protects the tree of users; holds no other
+ *	locks of op/ and core/
+ *
+ * The spinlocks of dev/ are taken in process context only. user->lock, a mutex, is taken with none
+ * of these held.
  */
 #include <linux/anon_inodes.h>
 #include <linux/device.h>
@@ -12,15 +50,18 @@
 #include <linux/export.h>
 #include <linux/fs.h>
 #include <linux/major.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
+#include "args.h"
 #include "file.h"
 #include "open.h"
 
 /* Both nodes exist: the module stays. A file must not be open when its load fails. */
-bool twheel_device_ready;
+static bool device_ready;
 
 /*
  * Create the state of an open file. The caller's reference to the instance passes to the file,
@@ -102,13 +143,13 @@ static void file_free(struct twheel_file *file)
 }
 
 /* /dev/twheel is a misc device; named purgatories have a separate major number. */
-int twheel_open(struct inode *inode, struct file *file)
+static int file_open(struct inode *inode, struct file *file)
 {
 	struct twheel_instance *instance;
 	struct twheel_file *tf;
 
 	/* The store of twheel_device_init(). What a file uses was set up before its node. */
-	if (!READ_ONCE(twheel_device_ready))
+	if (!READ_ONCE(device_ready))
 		return -ENODEV;
 	instance = imajor(inode) == MISC_MAJOR ? twheel_instance_create() :
 						 twheel_named_open(inode);
@@ -120,6 +161,91 @@ int twheel_open(struct inode *inode, struct file *file)
 	file->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, file);
 }
+
+static int file_release(struct inode *inode, struct file *file)
+{
+	file_free(file->private_data);
+	return 0;
+}
+
+static ssize_t file_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct twheel_file *tf = iocb->ki_filp->private_data;
+
+	if (unlikely(tf->reader))
+		return twheel_reader_read(&tf->detached->events, tf->reader, iocb, to);
+	return twheel_events_read(twheel_file_queue(tf), NULL, iocb, to);
+}
+
+static __poll_t file_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_events *events = twheel_file_queue(tf);
+	__poll_t ready = twheel_events_poll(events, file, wait);
+
+	/* The queue is not at its end before read() has confirmed the last events. */
+	if (tf->reader && READ_ONCE(tf->reader->nr) && READ_ONCE(events->shut))
+		ready |= EPOLLIN | EPOLLRDNORM;
+	return ready;
+}
+
+/* /proc/PID/fdinfo */
+static void file_show(struct seq_file *m, struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_query_args query;
+
+	seq_printf(m, "twheel-name:\t%s\n", tf->instance->name ?: "-");
+	seq_printf(m, "twheel-restricted:\t%d\n", !twheel_file_may(tf, TWHEEL_RIGHT_OTHERS));
+	seq_printf(m, "twheel-rights:\t%#x\n", READ_ONCE(tf->rights) & TWHEEL_RIGHTS);
+	/* As for TWHEEL_IOC_QUERY. */
+	if (!(file->f_mode & FMODE_READ) || !twheel_file_may(tf, TWHEEL_RIGHT_QUERY))
+		return;
+	twheel_file_query(tf, &query);
+	seq_printf(m, "twheel-own:\t%llu\n", query.own);
+	seq_printf(m, "twheel-unread:\t%llu\n", query.unread);
+}
+
+static void events_show(struct seq_file *m, struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_events *events = twheel_file_queue(tf);
+	u32 unread;
+
+	spin_lock(&events->lock);
+	unread = twheel_events_unread(events);
+	spin_unlock(&events->lock);
+	seq_printf(m, "twheel-name:\t%s\n", tf->instance->name);
+	seq_printf(m, "twheel-queue:\t%u\n", tf->detached->number);
+	seq_printf(m, "twheel-unread:\t%u\n", unread);
+	if (tf->reader)
+		seq_printf(m, "twheel-unconfirmed:\t%u\n", READ_ONCE(tf->reader->nr));
+}
+
+/* Files of private and named purgatories. */
+const struct file_operations twheel_file_fops = {
+	.owner		= THIS_MODULE,
+	.open		= file_open,
+	.release	= file_release,
+	.read_iter	= file_read_iter,
+	.poll		= file_poll,
+	.mmap		= twheel_cells_mmap,
+	.unlocked_ioctl	= twheel_file_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.uring_cmd	= twheel_uring_cmd,
+	.show_fdinfo	= file_show,
+};
+
+/* Descriptors of detached events. */
+static const struct file_operations events_fops = {
+	.owner		= THIS_MODULE,
+	.release	= file_release,
+	.read_iter	= file_read_iter,
+	.poll		= file_poll,
+	.unlocked_ioctl	= twheel_events_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= events_show,
+};
 
 /*
  * Create a file of a named purgatory without opening its node: with @detached a descriptor of
@@ -142,7 +268,7 @@ struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_de
 	tf->detached = detached;
 	tf->own.has_reader = true;
 	file = anon_inode_getfile(detached ? "[twheel-events]" : "[twheel]",
-				  detached ? &twheel_events_fops : &twheel_file_fops, tf, flags);
+				  detached ? &events_fops : &twheel_file_fops, tf, flags);
 	if (IS_ERR(file)) {
 		file_free(tf);
 		return file;
@@ -150,12 +276,6 @@ struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_de
 	stream_open(file_inode(file), file);
 	file->f_mode |= FMODE_NOWAIT;
 	return file;
-}
-
-int twheel_release(struct inode *inode, struct file *file)
-{
-	file_free(file->private_data);
-	return 0;
 }
 
 /*
@@ -179,60 +299,6 @@ struct twheel_instance *twheel_file_instance(struct file *file)
 	return tf->instance;
 }
 EXPORT_SYMBOL_GPL(twheel_file_instance);
-
-ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
-{
-	struct twheel_file *tf = iocb->ki_filp->private_data;
-
-	if (unlikely(tf->reader))
-		return twheel_reader_read(&tf->detached->events, tf->reader, iocb, to);
-	return twheel_events_read(twheel_file_queue(tf), NULL, iocb, to);
-}
-
-__poll_t twheel_poll(struct file *file, struct poll_table_struct *wait)
-{
-	struct twheel_file *tf = file->private_data;
-	struct twheel_events *events = twheel_file_queue(tf);
-	__poll_t ready = twheel_events_poll(events, file, wait);
-
-	/* The queue is not at its end before read() has confirmed the last events. */
-	if (tf->reader && READ_ONCE(tf->reader->nr) && READ_ONCE(events->shut))
-		ready |= EPOLLIN | EPOLLRDNORM;
-	return ready;
-}
-
-/* /proc/PID/fdinfo */
-void twheel_file_show(struct seq_file *m, struct file *file)
-{
-	struct twheel_file *tf = file->private_data;
-	struct twheel_query_args query;
-
-	seq_printf(m, "twheel-name:\t%s\n", tf->instance->name ?: "-");
-	seq_printf(m, "twheel-restricted:\t%d\n", !twheel_file_may(tf, TWHEEL_RIGHT_OTHERS));
-	seq_printf(m, "twheel-rights:\t%#x\n", READ_ONCE(tf->rights) & TWHEEL_RIGHTS);
-	/* As for TWHEEL_IOC_QUERY. */
-	if (!(file->f_mode & FMODE_READ) || !twheel_file_may(tf, TWHEEL_RIGHT_QUERY))
-		return;
-	twheel_file_query(tf, &query);
-	seq_printf(m, "twheel-own:\t%llu\n", query.own);
-	seq_printf(m, "twheel-unread:\t%llu\n", query.unread);
-}
-
-void twheel_events_show(struct seq_file *m, struct file *file)
-{
-	struct twheel_file *tf = file->private_data;
-	struct twheel_events *events = twheel_file_queue(tf);
-	u32 unread;
-
-	spin_lock(&events->lock);
-	unread = twheel_events_unread(events);
-	spin_unlock(&events->lock);
-	seq_printf(m, "twheel-name:\t%s\n", tf->instance->name);
-	seq_printf(m, "twheel-queue:\t%u\n", tf->detached->number);
-	seq_printf(m, "twheel-unread:\t%u\n", unread);
-	if (tf->reader)
-		seq_printf(m, "twheel-unconfirmed:\t%u\n", READ_ONCE(tf->reader->nr));
-}
 
 int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -287,4 +353,83 @@ int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args
 		WRITE_ONCE(file->rights, file->rights & ~lost);
 	spin_unlock(&file->own.lock);
 	return err;
+}
+
+/* The nodes */
+
+static struct miscdevice private_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel",
+	.fops	= &twheel_file_fops,
+	.mode	= 0600,
+};
+
+static void control_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	seq_puts(m, "twheel-control:\t1\n");
+}
+
+static const struct file_operations control_fops = {
+	.owner		= THIS_MODULE,
+	.unlocked_ioctl	= twheel_control_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= control_show_fdinfo,
+};
+
+static struct miscdevice control_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel-control",
+	.fops	= &control_fops,
+	.mode	= 0600,
+};
+
+/* Check the module parameters and create the nodes. */
+int __init twheel_device_init(void)
+{
+	int err;
+
+	err = twheel_users_init();
+	if (err)
+		return err;
+	err = twheel_queues_init();
+	if (err)
+		goto users_exit;
+	err = twheel_leaves_init();
+	if (err)
+		goto queues_exit;
+	err = twheel_named_init();
+	if (err)
+		goto leaves_exit;
+	err = misc_register(&private_misc);
+	if (err)
+		goto named_exit;
+	err = misc_register(&control_misc);
+	if (err)
+		goto deregister;
+	WRITE_ONCE(device_ready, true);
+	return 0;
+
+deregister:
+	/* This waits for calls of open(). */
+	misc_deregister(&private_misc);
+named_exit:
+	twheel_named_exit();
+leaves_exit:
+	twheel_leaves_exit();
+queues_exit:
+	twheel_queues_exit();
+users_exit:
+	twheel_users_exit();
+	return err;
+}
+
+/* Remove the nodes. No file is open and no name exists. */
+void twheel_device_exit(void)
+{
+	misc_deregister(&control_misc);
+	misc_deregister(&private_misc);
+	twheel_named_exit();
+	twheel_users_exit();
+	twheel_queues_exit();
+	twheel_leaves_exit();
 }
