@@ -12,6 +12,8 @@
  *
  *	SHARD_UNCHECKED		quota
  *		a claimer does not read the shard of the timer again after locking it
+ *	TIMER_FIRST		nothing_missed
+ *		a call re-arms the timer, and then exchanges the word
  */
 #define START	2
 #ifndef OPS
