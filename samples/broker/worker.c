@@ -27,6 +27,7 @@
 #define SEND_TIMEOUT_MS	10000
 
 struct connection {
+	TAILQ_ENTRY(connection) all;
 	bool closed;		/* freed when the event of its request arrives */
 	int fd;
 	uint32_t events;	/* that epoll reports */
@@ -38,6 +39,8 @@ struct connection {
 static int epoll, listener, signals, waits;
 static bool stopping;
 static int nr_waiting;
+/* Those that remain at the end are no leaks. */
+static TAILQ_HEAD(, connection) connections = TAILQ_HEAD_INITIALIZER(connections);
 
 static bool set_events(int fd, int call, void *source, uint32_t events)
 {
@@ -55,6 +58,7 @@ static void free_connection(struct connection *connection)
 
 static void close_connection(struct connection *connection)
 {
+	TAILQ_REMOVE(&connections, connection, all);
 	close(connection->fd);
 	connection->closed = true;
 	/* The event of a waiting request has its address: end it, and free it then. */
@@ -163,6 +167,7 @@ static void add_connection(int fd)
 	connection->fd = fd;
 	connection->out.writes = true;
 	connection->events = EPOLLIN | EPOLLRDHUP;
+	TAILQ_INSERT_TAIL(&connections, connection, all);
 	if (!set_events(fd, EPOLL_CTL_ADD, connection, connection->events))
 		close_connection(connection);
 }
