@@ -24,8 +24,6 @@
 
 #include "request.h"
 
-#define MAX_SESSION_MS	1800000
-
 #define MAX_GROUPS	64
 #define MAX_MEMBERS	2048	/* of all groups */
 
@@ -380,7 +378,7 @@ static enum error_code join(struct request *request)
 	request->group = group;
 	if (!group)
 		return COORDINATOR_NOT_AVAILABLE;
-	if (request->session_ms < 1 || request->session_ms > MAX_SESSION_MS)
+	if (request->session_ms < 1)
 		return INVALID_SESSION_TIMEOUT;
 	if (request->list.len > GROUP_DATA_MAX)
 		return MESSAGE_TOO_LARGE;

@@ -22,8 +22,6 @@ static enum error_code append(const struct request *request, struct part *part)
 	enum error_code error;
 	struct batch batch;
 
-	if (request->acks < ACKS_ALL || request->acks > 1)
-		return INVALID_REQUIRED_ACKS;
 	if (part->error)
 		return part->error;
 	error = batch_check(records, len, &batch);

@@ -17,7 +17,7 @@ import time
 import observe
 import wire
 
-BROKER = os.environ.get("BROKER", "broker")
+BROKER = "broker"
 
 HOST = "127.0.0.1"
 LEADER = 1
@@ -51,17 +51,31 @@ class Cluster:
 
     eventually = staticmethod(eventually)
 
-    def __init__(self, topics, followers=2, workers=3, min_insync=None, program=BROKER,
-                 port=None, purgatory=None, lag_ms=30000, delay_ms=0):
+    def __init__(self, topics, followers=2, workers=3, min_insync=None, port=None,
+                 purgatory=None, lag_ms=30000, delay_ms=0):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="broker-"))
-        self.topics, self.program, self.nr_workers = topics, program, workers
+        self.topics = topics
         self.name = purgatory or f"test{next(NUMBERS)}"
         self.ports = {number: free_port() for number in range(1, followers + 2)}
         if port:
             self.ports[LEADER] = port
         self.address = (HOST, self.ports[LEADER])
         self.running = {}
-        self.configure(min_insync or {}, lag_ms, delay_ms)
+        # The configurations differ in the number of workers.
+        for broker in self.ports:
+            self.config(broker).write_text(json.dumps({
+                "purgatory": self.name,
+                "workers": workers if broker == LEADER else 1,
+                "replica.lag.time.max.ms": lag_ms,
+                "group.initial.rebalance.delay.ms": delay_ms,
+                "nodes": [{"id": number, "host": HOST, "port": port,
+                           "data": str(self.folder / str(number))}
+                          for number, port in self.ports.items()],
+                "topics": [{"name": topic, "partitions": partitions,
+                            "replicas": list(self.ports),
+                            "min.insync.replicas": (min_insync or {}).get(topic, 1)}
+                           for topic, partitions in self.topics.items()],
+            }))
         try:
             for number in self.ports:
                 self.start(number)
@@ -72,29 +86,12 @@ class Cluster:
             self.stop()
             raise
 
-    def configure(self, min_insync, lag_ms, delay_ms):
-        """Write the configurations, which differ in the number of workers."""
-        for broker in self.ports:
-            self.config(broker).write_text(json.dumps({
-                "purgatory": self.name,
-                "workers": self.nr_workers if broker == LEADER else 1,
-                "replica.lag.time.max.ms": lag_ms,
-                "group.initial.rebalance.delay.ms": delay_ms,
-                "nodes": [{"id": number, "host": HOST, "port": port,
-                           "data": str(self.folder / str(number))}
-                          for number, port in self.ports.items()],
-                "topics": [{"name": topic, "partitions": partitions,
-                            "replicas": list(self.ports),
-                            "min.insync.replicas": min_insync.get(topic, 1)}
-                           for topic, partitions in self.topics.items()],
-            }))
-
     def config(self, number):
         return self.folder / f"config-{number}"
 
     def start(self, number):
         self.running[number] = subprocess.Popen(
-            [self.program, self.config(number), str(number)])
+            [BROKER, self.config(number), str(number)])
 
     def end(self, number, how=signal.SIGTERM):
         """End a broker and return its exit status."""
@@ -170,14 +167,10 @@ class Cluster:
             found.setdefault(observe.owner(port, workers), connection)
         return found
 
-    def purgatory(self, number=LEADER):
-        return f"{self.name}-{number}"
-
-    def twheelctl(self, *arguments, purgatory=True):
+    def twheelctl(self, *arguments):
         """Run twheelctl with the leader's purgatory, and return its output."""
-        selected = ["-p", self.purgatory()] if purgatory else []
-        return subprocess.run(["twheelctl", *selected, *arguments], text=True, check=True,
-                              timeout=TIMEOUT, stdout=subprocess.PIPE).stdout
+        return subprocess.run(["twheelctl", "-p", f"{self.name}-{LEADER}", *arguments], text=True,
+                              check=True, timeout=TIMEOUT, stdout=subprocess.PIPE).stdout
 
     def waits(self, key=""):
         """The number of requests that wait in the leader's purgatory, under this kind of key."""

@@ -79,7 +79,7 @@ class Workers(unittest.TestCase):
     def test_removal_of_the_purgatory_stops_the_broker(self):
         connections = list(self.workers.values())
         self.wait_at_end(connections)
-        self.cluster.twheelctl("remove", self.cluster.purgatory(), "--force", purgatory=False)
+        subprocess.run(["twheelctl", "remove", f"{self.cluster.name}-1", "--force"], check=True)
         self.assertEqual(self.cluster.running.pop(LEADER).wait(TIMEOUT), 1)
         for connection in connections:
             self.assertTrue(connection.closed())

@@ -29,7 +29,7 @@ NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
 UNKNOWN_MEMBER_ID = 25
 REBALANCE_IN_PROGRESS = 27
 
-LATEST = -1
+ACKS_ALL = LATEST = -1
 
 
 class Closed(Exception):
@@ -109,8 +109,8 @@ def batch(values):
     return builder.buffer()
 
 
-def produce_request(topic, partition, records, acks=-1, timeout_ms=30000):
-    return ProduceRequest[3](None, acks, timeout_ms, [(topic, [(partition, records)])])
+def produce_request(topic, partition, records, timeout_ms=30000):
+    return ProduceRequest[3](None, ACKS_ALL, timeout_ms, [(topic, [(partition, records)])])
 
 
 def produced(response):
@@ -144,10 +144,10 @@ def fetched(response):
     return [Fetched(*part) for _, parts in response.topics for part in parts]
 
 
-def produce(connection, topic, partition, values, acks=-1, timeout_ms=30000):
+def produce(connection, topic, partition, values, **options):
     """Produce and wait. Returns the error and the base offset."""
     return produced(connection.call(
-        produce_request(topic, partition, batch(values), acks, timeout_ms)))
+        produce_request(topic, partition, batch(values), **options)))
 
 
 def fetch(connection, topic, partition, offset, **options):
