@@ -28,7 +28,7 @@ void key_suite_exit(struct kunit *test)
 
 struct twheel_key key_number(u64 number)
 {
-	return (struct twheel_key){ .v = { number / 2, number % 2 } };
+	return (struct twheel_key){ .v = { number / 2 << 28, number << 63 } };
 }
 
 static u32 number_hash(u64 number)
@@ -38,21 +38,25 @@ static u32 number_hash(u64 number)
 	return twheel_keys_hash(&key_table, &key);
 }
 
-void key_watch_key(struct twheel_watch *watch, struct twheel_key key)
+void key_watch_init(struct twheel_watch *watch, u64 number)
 {
-	struct twheel_key_at at;
-
 	*watch = (struct twheel_watch) {
-		.key = key, .hash = twheel_keys_hash(&key_table, &key),
+		.key = key_number(number), .hash = number_hash(number),
 	};
-	at = twheel_key_lock(&key_table, watch->hash);
+}
+
+void key_watch_link(struct twheel_watch *watch)
+{
+	struct twheel_key_at at = twheel_key_lock(&key_table, watch->hash);
+
 	twheel_key_link(&at, watch);
 	twheel_key_unlock(&at);
 }
 
 void key_watch(struct twheel_watch *watch, u64 number)
 {
-	key_watch_key(watch, key_number(number));
+	key_watch_init(watch, number);
+	key_watch_link(watch);
 }
 
 void key_unwatch(struct twheel_watch *watch)

@@ -17,11 +17,13 @@ extern struct twheel_keys key_table;
 int key_suite_init(struct kunit *test);
 void key_suite_exit(struct kunit *test);
 
-/* Map a number to a key. */
+/* Map a number to a key, by bits of both words. */
 struct twheel_key key_number(u64 number);
 
+/* Initialise the watch of a key, link it, or both. */
+void key_watch_init(struct twheel_watch *watch, u64 number);
+void key_watch_link(struct twheel_watch *watch);
 void key_watch(struct twheel_watch *watch, u64 number);
-void key_watch_key(struct twheel_watch *watch, struct twheel_key key);
 void key_unwatch(struct twheel_watch *watch);
 
 /* The first watch of a key, or NULL. */

@@ -201,6 +201,17 @@ static void end_every_second(struct twheel_purgatory *purgatory, struct key_op *
 	}
 }
 
+/* The first operation, which is pending, watches the key of one that was refused. */
+static int watch_refused(struct key_op *ops)
+{
+	struct twheel_watch_spec spec = { };
+	static struct twheel_watch watch;
+
+	while (ops[spec.key.v[0]].pending)
+		spec.key.v[0]++;
+	return twheel_op_watch(&ops[0].op.op, &spec, &watch, 1);
+}
+
 /* A thread of its own: allocations of the first one do not fail. */
 static void *check_without_memory(void *arg)
 {
@@ -217,6 +228,7 @@ static void *check_without_memory(void *arg)
 	printf("chains: without memory: at most %u keys of a bucket, %u adds refused\n", most, nr);
 	expect(nr > REFUSED_KEYS / 2, "%u refused adds without memory", nr);
 	expect(most == TWHEEL_KEY_MOST, "%u keys of a bucket without memory", most);
+	expect(watch_refused(ops) == -ENOMEM, "a refused key is watched");
 	end_every_second(purgatory, ops);
 	WRITE_ONCE(rig_fail_every, 0);
 	/* One pass of adds that do not sleep may not be enough: each moves the keys of a bucket. */
