@@ -3,7 +3,8 @@
  * Bounds of the work of one call, regardless of what others do meanwhile.
  *
  * A signal claims a chunk of operations with a lock held, each with the maximum number of keys:
- * it must not touch the buckets of all of these keys under that lock.
+ * it must not touch the buckets of all of these keys under that lock. A call visits the watchers of
+ * a key in such chunks, and lets other threads run in between.
  *
  * The close of a file frees a large hash table, and lets other threads run meanwhile.
  *
@@ -11,6 +12,7 @@
  * of them, and no thread visits many without dropping the lock of the wait queue.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "program.h"
 
@@ -19,12 +21,15 @@
 /* For each operation: two neighbours in each of two lists, and some of its keys */
 #define MAX_PREFETCHES	(OPS * 12)
 
+/* Watchers of a key */
+#define WATCHERS	10000
+
 /* Operations with the maximum number of keys, and the minimum number of segments for these */
 #define LARGE		2000
 #define SEGMENTS	(LARGE * TWHEEL_MAX_KEYS / 4 / 256)
 
 #define WAITERS		10000
-/* Waiters that one hold may visit */
+/* Watchers or waiters that one hold may visit */
 #define MAX_HOLD	32
 /* Waiters at a time, and the wait queues that they need */
 #define POLLERS		128
@@ -63,6 +68,59 @@ static void check_signal(void)
 	       "%u operations completed", args.completed);
 	expect(rig_prefetches - before <= MAX_PREFETCHES, "%lu prefetches in a chunk of a signal",
 	       rig_prefetches - before);
+}
+
+static unsigned int rescheds;
+
+static void count_resched(void)
+{
+	rescheds++;
+}
+
+/* The first of two signals ends none. */
+static u32 visit_watchers(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+			  unsigned int call)
+{
+	switch (call) {
+	case 0:
+	case 1:
+		return twheel_signal_some(purgatory, key, 1, 0, 0, TWHEEL_MAY_SLEEP);
+	case 2:
+		return twheel_cancel_for_key(purgatory, key, NULL, NULL, TWHEEL_MAY_SLEEP);
+	default:
+		return twheel_complete_all(purgatory, 0, 0, 0);
+	}
+}
+
+static void check_watchers(void)
+{
+	const struct twheel_watch_spec spec = { .key.v = { 1, 2 }, .need = 2 };
+	struct twheel_purgatory *purgatory = program_purgatory(WATCHERS);
+	struct program_op *ops = calloc(WATCHERS, sizeof(*ops));
+	struct twheel_op_args args = {
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY, .nr_keys = 1, .specs = &spec,
+	};
+	unsigned int call, i;
+	u32 nr;
+
+	for (call = 0; call < 4; call++) {
+		for (i = 0; call != 1 && i < WATCHERS; i++) {
+			twheel_op_init(&ops[i].op, &program_ops);
+			args.watches = &ops[i].watch;
+			expect(!twheel_op_add(purgatory, &ops[i].op, &args), "an add failed");
+		}
+		rescheds = 0;
+		rig_at_resched = count_resched;
+		nr = visit_watchers(purgatory, &spec.key, call);
+		rig_at_resched = NULL;
+		expect(nr == (call ? WATCHERS : 0), "call %u ends %u operations", call, nr);
+		expect(rescheds >= WATCHERS / MAX_HOLD, "call %u lets others run %u times", call,
+		       rescheds);
+		for (i = 0; nr && i < WATCHERS; i++)
+			twheel_op_put(&ops[i].op);
+	}
+	twheel_purgatory_destroy(purgatory);
+	free(ops);
 }
 
 static struct wait_queue_entry waiters[WAITERS];
@@ -275,6 +333,7 @@ int main(void)
 	program_start(1, 1);
 	file = program_open("/dev/twheel");
 	check_signal();
+	check_watchers();
 	check_once();
 	check_queues();
 	check_again();
