@@ -5,7 +5,6 @@
  *
  * A callback sends the signal, so that it arrives between two steps of the call.
  */
-#include <linux/errno.h>
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 
@@ -65,39 +64,43 @@ static void expect_no_marker(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void killed_signal_returns_early(struct kunit *test)
+static u32 signal(unsigned int flags)
 {
-	u32 nr;
-
-	add_with_killer(test, KILLER);
-	nr = twheel_signal_some(probe_purgatory, &key, 1, 7, 0, TWHEEL_KILLABLE);
-	clear_sigkill();
-	expect_some_ended(test, nr, true);
-	expect_ended(test, probes[nr - 1], TWHEEL_REASON_COMPLETED, 7);
-	expect_no_marker(test);
+	return twheel_signal_some(probe_purgatory, &key, 1, 0, 0, flags);
 }
 
-static void killed_cancel_for_key_returns_early(struct kunit *test)
+static u32 cancel_for_key(unsigned int flags)
 {
-	u32 nr;
-
-	add_with_killer(test, KILLER);
-	nr = twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, TWHEEL_KILLABLE);
-	clear_sigkill();
-	expect_some_ended(test, nr, true);
-	expect_ended(test, probes[nr - 1], TWHEEL_REASON_CANCELLED, 0);
-	expect_no_marker(test);
+	return twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, flags);
 }
 
-static void killed_complete_all_returns_early(struct kunit *test)
+static u32 complete_all_ops(unsigned int flags)
 {
+	return twheel_complete_all(probe_purgatory, 0, 0, flags & TWHEEL_KILLABLE);
+}
+
+static u32 drain(unsigned int flags)
+{
+	return twheel_purgatory_drain(probe_purgatory);
+}
+
+/* The last one cannot be killed. */
+static u32 (* const calls[])(unsigned int flags) = {
+	signal, cancel_for_key, complete_all_ops, drain,
+};
+
+static void killed_call_returns_early(struct kunit *test)
+{
+	unsigned int i;
 	u32 nr;
 
-	add_with_killer(test, KILLER);
-	nr = twheel_complete_all(probe_purgatory, -EIO, 0, TWHEEL_KILLABLE);
-	clear_sigkill();
-	expect_some_ended(test, nr, false);
-	expect_no_marker(test);
+	for (i = 0; i < 3; i++) {
+		add_with_killer(test, KILLER);
+		nr = calls[i](TWHEEL_KILLABLE);
+		clear_sigkill();
+		expect_some_ended(test, nr, i < 2);
+		expect_no_marker(test);
+	}
 }
 
 /* A signal that arrives when there is no work left does not interrupt the call. */
@@ -127,26 +130,19 @@ static void call_at_its_limit_is_not_interrupted(struct kunit *test)
 /* Kernel users rely on this when they run in the context of a killed process. */
 static void other_calls_ignore_sigkill(struct kunit *test)
 {
-	add_with_killer(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0,
-						 0, TWHEEL_MAY_SLEEP), NR);
-	add_with_killer(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL,
-						    TWHEEL_MAY_SLEEP),
-			NR);
-	add_with_killer(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), NR);
-	add_with_killer(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), NR);
-	KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
-	clear_sigkill();
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		add_with_killer(test, KILLER);
+		KUNIT_EXPECT_EQ(test, calls[i](TWHEEL_MAY_SLEEP), NR);
+		KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
+		clear_sigkill();
+	}
 	expect_counts(test, 0, 0, 0);
 }
 
 static struct kunit_case killed_cases[] = {
-	KUNIT_CASE(killed_signal_returns_early),
-	KUNIT_CASE(killed_cancel_for_key_returns_early),
-	KUNIT_CASE(killed_complete_all_returns_early),
+	KUNIT_CASE(killed_call_returns_early),
 	KUNIT_CASE(finished_call_is_not_interrupted),
 	KUNIT_CASE(call_at_its_limit_is_not_interrupted),
 	KUNIT_CASE(other_calls_ignore_sigkill),

@@ -37,25 +37,6 @@ static int try_complete(struct probe *probe)
 	return twheel_op_try_complete(&probe->op);
 }
 
-static void requests_during_predicate_cause_one_reevaluation(struct kunit *test)
-{
-	struct probe *probe = add_slow_predicate(test, TWHEEL_NEVER, 10, 2);
-	struct task_struct *task = probe_fork(test, try_complete, probe);
-
-	vtime_sleep(HALF_A_SECOND);
-	KUNIT_EXPECT_EQ(test, try_complete(probe), 0);
-	KUNIT_EXPECT_EQ(test, try_complete(probe), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_check(11, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 12, 1), 1);
-	KUNIT_EXPECT_EQ(test, probe->evaluated, 1);
-	KUNIT_EXPECT_EQ(test, probe_join(task), 0);
-	KUNIT_EXPECT_EQ(test, probe->evaluated, 2);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	KUNIT_EXPECT_EQ(test, probe->overlaps, 0);
-	expect_counts(test, 1, 3, 3);
-}
-
 /* Calls that end an operation while its predicate runs. */
 static int complete_op(struct probe *probe)
 {
@@ -109,9 +90,8 @@ static const struct end_call {
 	{ "cancel", cancel_op, 0, TWHEEL_REASON_CANCELLED, 0, 0 },
 	{ "cancel for key", cancel_key, 1, TWHEEL_REASON_CANCELLED, 0, 0 },
 	{ "complete all", complete_all_ops, 1, TWHEEL_REASON_COMPLETED, 0, 4 },
+	{ "expiry", wait_for_expiry, 0, TWHEEL_REASON_EXPIRED, 0, 0 },
 };
-
-static const struct end_call expiry = { "expiry", wait_for_expiry, 0, TWHEEL_REASON_EXPIRED, 0, 0 };
 
 static void end_call_name(const struct end_call *end_call, char *name)
 {
@@ -136,8 +116,9 @@ static void expect_end_result(struct kunit *test, const struct probe *probe,
 	KUNIT_EXPECT_EQ(test, probe->evaluated, evaluated);
 }
 
-static void end_during_predicate(struct kunit *test, const struct end_call *end_call)
+static void op_ended_during_predicate_runs_callback_afterwards(struct kunit *test)
 {
+	const struct end_call *end_call = test->param_value;
 	struct probe *probe = add_slow_predicate(test, HALF_A_SECOND + HALF_A_SECOND / 4, 10, 2);
 	struct task_struct *task;
 
@@ -154,16 +135,6 @@ static void end_during_predicate(struct kunit *test, const struct end_call *end_
 	expect_end_result(test, probe, end_call, 1);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	expect_end_result(test, probe, end_call, 1);
-}
-
-static void op_ended_during_predicate_runs_callback_afterwards(struct kunit *test)
-{
-	end_during_predicate(test, test->param_value);
-}
-
-static void op_may_expire_during_predicate(struct kunit *test)
-{
-	end_during_predicate(test, &expiry);
 }
 
 /* The same from inside the predicate, in the given evaluation. */
@@ -204,47 +175,27 @@ static void end_in_predicate(struct kunit *test, const struct end_call *end_call
 	expect_counts(test, 0, 0, 0);
 }
 
+/* A key is watched from the second evaluation on. */
 static void op_may_end_itself_in_predicate(struct kunit *test)
 {
-	end_in_predicate(test, test->param_value, 3);
+	const struct end_call *end_call = test->param_value;
+	unsigned int evaluation = end_call->end == cancel_key ? 2 : 1;
+
+	for (; end_call->end != wait_for_expiry && evaluation <= 3; evaluation++)
+		end_in_predicate(test, end_call, evaluation);
 }
 
-static void op_may_end_itself_while_watching(struct kunit *test)
-{
-	end_in_predicate(test, test->param_value, 2);
-}
-
-static void op_may_end_itself_before_watching(struct kunit *test)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(end_calls); i++)
-		if (end_calls[i].end != cancel_key)
-			end_in_predicate(test, &end_calls[i], 1);
-}
-
-static void cancel_sync_waits_for_predicate(struct kunit *test)
+static void end_during_a_wait(struct kunit *test, bool drain)
 {
 	struct probe *probe = add_slow_predicate(test, TWHEEL_NEVER, 10, 2);
 	struct task_struct *task = probe_fork(test, try_complete, probe);
 
 	vtime_sleep(HALF_A_SECOND);
 	probe->takes_ns = NSEC_PER_SEC;
-	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&probe->op), 0);
-	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
-	KUNIT_EXPECT_FALSE(test, probe->busy);
-	KUNIT_EXPECT_NE(test, probe_join(task), 1);
-	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&probe->op), -EALREADY);
-}
-
-static void drain_waits_for_predicate(struct kunit *test)
-{
-	struct probe *probe = add_slow_predicate(test, TWHEEL_NEVER, 10, 2);
-	struct task_struct *task = probe_fork(test, try_complete, probe);
-
-	vtime_sleep(HALF_A_SECOND);
-	probe->takes_ns = NSEC_PER_SEC;
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), 1);
+	if (drain)
+		KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), 1);
+	else
+		KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&probe->op), 0);
 	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
 	KUNIT_EXPECT_FALSE(test, probe->busy);
 	KUNIT_EXPECT_EQ(test, probe->evaluated, 1);
@@ -252,39 +203,10 @@ static void drain_waits_for_predicate(struct kunit *test)
 	KUNIT_EXPECT_NE(test, probe_join(task), 1);
 }
 
-/* Operations that a predicate ends or adds. */
-static struct probe *others[4];
-
-static void change_others(struct probe *probe)
+static void cancel_sync_and_drain_wait_for_predicate(struct kunit *test)
 {
-	const struct twheel_op_args args = { .deadline = TWHEEL_NEVER };
-
-	if (probe->evaluated > 1)
-		return;
-	if (probe_signal(20, 5) != 1 || twheel_op_cancel(&others[1]->op) ||
-	    twheel_op_complete(&others[2]->op, 6) ||
-	    twheel_op_add(probe_purgatory, &others[3]->op, &args))
-		probe->overlaps++;
-}
-
-static void predicate_may_end_and_add_other_ops(struct kunit *test)
-{
-	struct probe *probe = probe_new_predicate(test);
-	unsigned int i;
-
-	for (i = 0; i < 3; i++)
-		others[i] = probe_pending(test, TWHEEL_COND_ANY, 0, 20 + i, 1);
-	others[3] = probe_new(test);
-	probe->on_eval = change_others;
-	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, TWHEEL_NEVER, probe_keys_new(test, 20, 4)),
-			0);
-	expect_ended(test, others[0], TWHEEL_REASON_COMPLETED, 5);
-	expect_ended(test, others[1], TWHEEL_REASON_CANCELLED, 0);
-	expect_ended(test, others[2], TWHEEL_REASON_COMPLETED, 6);
-	KUNIT_EXPECT_EQ(test, others[3]->ended, 0);
-	KUNIT_EXPECT_EQ(test, probe->evaluated, 2);
-	KUNIT_EXPECT_EQ(test, probe->overlaps, 0);
-	expect_counts(test, 2, 4, 4);
+	end_during_a_wait(test, false);
+	end_during_a_wait(test, true);
 }
 
 /* The callback of this operation drops the last reference. */
@@ -346,15 +268,9 @@ static void callback_may_put_last_reference(struct kunit *test)
 }
 
 static struct kunit_case race_cases[] = {
-	KUNIT_CASE(requests_during_predicate_cause_one_reevaluation),
 	KUNIT_CASE_PARAM(op_ended_during_predicate_runs_callback_afterwards, end_call_gen_params),
-	KUNIT_CASE(op_may_expire_during_predicate),
 	KUNIT_CASE_PARAM(op_may_end_itself_in_predicate, end_call_gen_params),
-	KUNIT_CASE_PARAM(op_may_end_itself_while_watching, end_call_gen_params),
-	KUNIT_CASE(op_may_end_itself_before_watching),
-	KUNIT_CASE(cancel_sync_waits_for_predicate),
-	KUNIT_CASE(drain_waits_for_predicate),
-	KUNIT_CASE(predicate_may_end_and_add_other_ops),
+	KUNIT_CASE(cancel_sync_and_drain_wait_for_predicate),
 	KUNIT_CASE(callback_may_put_last_reference),
 	{}
 };
