@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for timers: very many fire once and on time, and so do those that were moved; calls
- * at the time of the callback, waits for it, and what the model of kunit/model/model.h does not
- * have.
+ * KUnit tests for timers: very many fire once and on time; calls at the time of the callback, waits
+ * for it, and what the model of kunit/model/model.h does not have.
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -51,42 +50,10 @@ static void very_many_timers_fire_once_and_on_time(struct kunit *test)
 	kvfree(probes);
 }
 
-/* Distances in ticks, at both sides of the bounds of levels. */
-static const u64 distances[] = {
-	1, 2, 62, 63, 64, 65, 66, 127, 128, 129, 4095, 4096, 4097, 4160, 8192,
-};
-
-#define NR_DISTANCES	ARRAY_SIZE(distances)
-
 static void add_ticks(struct timer_probe *probe, u64 ticks)
 {
 	probe->deadline = twheel_deadline(ticks * twheel_tick_ns(timer_wheel));
 	twheel_timer_rearm(&probe->timer, probe->deadline, TWHEEL_REARM_ALWAYS);
-}
-
-/* Re-arm a timer from each distance to each longer one, some ticks after the first call. */
-static void later_deadlines_are_exact(struct kunit *test)
-{
-	static const u64 passes[] = { 0, 1, 60, 64, 4000 };
-	static struct timer_probe probes[NR_DISTANCES][NR_DISTANCES];
-	unsigned int i, j, pass;
-
-	for (pass = 0; pass < ARRAY_SIZE(passes); pass++) {
-		for (i = 0; i < NR_DISTANCES; i++) {
-			for (j = 0; j < NR_DISTANCES; j++) {
-				timer_probe_init(&probes[i][j]);
-				add_ticks(&probes[i][j], passes[pass] + 1 + distances[i]);
-			}
-		}
-		vtime_sleep(passes[pass] * twheel_tick_ns(timer_wheel));
-		for (i = 0; i < NR_DISTANCES; i++)
-			for (j = i; j < NR_DISTANCES; j++)
-				add_ticks(&probes[i][j], distances[i] + distances[j]);
-		vtime_sleep(20000 * twheel_tick_ns(timer_wheel));
-		for (i = 0; i < NR_DISTANCES; i++)
-			for (j = 0; j < NR_DISTANCES; j++)
-				expect_on_time(test, &probes[i][j]);
-	}
 }
 
 /* A heartbeat leaves the timer in its bucket, except on level 0. */
@@ -502,7 +469,6 @@ static void too_many_wheels_return_eusers(struct kunit *test)
 
 static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(very_many_timers_fire_once_and_on_time),
-	KUNIT_CASE(later_deadlines_are_exact),
 	KUNIT_CASE(later_deadline_does_not_move_timer),
 	KUNIT_CASE(conditional_rearm_compares_exact_deadlines),
 	KUNIT_CASE(either_cancel_or_expiry_wins),

@@ -183,4 +183,3 @@ void *twheel_ids_next(const struct twheel_ids *ids, unsigned long *index)
 		*index = TWHEEL_INDEX_END;
 	return NULL;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_ids_next);
