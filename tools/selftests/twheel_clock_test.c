@@ -3,7 +3,7 @@
  * Deadlines on each clock, also in time namespaces, whose clocks have an offset: on time from the
  * first operation of a user on, immediate if the deadline has passed, never without one, and moved.
  * And while CLOCK_REALTIME is set, forward and backward. timer_due_kunit.c tests exactness and
- * order at any distance.
+ * order at any distance, and twheel_timerfd_test random changes of the clock.
  */
 #include <sched.h>
 #include "named.h"
@@ -113,34 +113,6 @@ TEST_F(clocks, expiry_is_never_early_on_any_clock)
 		EXPECT_GE(latest(self->fd, &event, event.cookie % 2 ? tick : self->shift),
 			  event.time);
 		EXPECT_LE(event.time, time_by(clocks[event.cookie / 2]));
-	}
-}
-
-TEST_F(clocks, event_times_are_of_the_clock_of_the_operation)
-{
-	struct twheel_pending pending;
-	struct twheel_event event;
-	__u64 before, id;
-	unsigned int i;
-	__u32 clock;
-
-	for (i = 0; i < 2 * ARRAY_SIZE(clocks); i++) {
-		clock = clocks[i / 2];
-		before = time_by(clock);
-		id = i % 2 ? add_by(self->fd, clock, HOUR, 0, 0) :
-			     add_by(self->fd, clock, before + HOUR, TWHEEL_ADD_ABSTIME, 0);
-		ASSERT_EQ(0, op_info(self->fd, id, &pending));
-		EXPECT_EQ(clock, pending.clock);
-		EXPECT_LE(before + HOUR, pending.deadline);
-		EXPECT_GE(time_by(clock) + HOUR, pending.deadline);
-		EXPECT_GE(HOUR, pending.remaining);
-		EXPECT_NE(0, pending.remaining);
-		ASSERT_EQ(0, op_complete(self->fd, id, 0));
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(clock, event.clock);
-		EXPECT_EQ(pending.deadline, event.deadline);
-		EXPECT_LE(before, event.time);
-		EXPECT_GE(time_by(clock), event.time);
 	}
 }
 
@@ -320,29 +292,6 @@ TEST_F(clocks, slack_is_never_early)
 	}
 }
 
-/* Absolute deadlines of periods. */
-TEST_F(clocks, periods_follow_the_first_deadline)
-{
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_ABSTIME,
-		.clock = CLOCK_MONOTONIC,
-		.deadline = now_ns() + 20 * MSEC,
-		.period = 20 * MSEC,
-	};
-	struct twheel_event event;
-	int i;
-
-	ASSERT_EQ(0, op_add(self->fd, &args));
-	for (i = 0; i < 4; i++) {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_LE(args.deadline, event.deadline);
-		EXPECT_EQ(0, (event.deadline - args.deadline) % args.period);
-		EXPECT_LE(event.deadline, event.time);
-		EXPECT_GE(latest(self->fd, &event, self->shift), event.time);
-		EXPECT_GE(now_ns(), event.time);
-	}
-}
-
 /* One of the initial namespace, which a process in the other one lists, moves and reads. */
 TEST_F(clocks, operation_of_another_namespace)
 {
@@ -423,23 +372,6 @@ static __u64 add_wall(int fd, __s64 ahead, __u32 flags, __u64 cookie)
 {
 	return add_by(fd, CLOCK_REALTIME, time_by(CLOCK_REALTIME) + ahead,
 		      flags | TWHEEL_ADD_ABSTIME, cookie);
-}
-
-TEST_F(wall_clock, clock_set_back_delays_the_expiry)
-{
-	__u64 wall = add_wall(self->fd, 2 * SEC, 0, 1), control;
-	struct twheel_event event;
-
-	ASSERT_NE(0, wall);
-	ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
-	/* Due later than the other operation would have been without setting the clock. */
-	control = add_deadline(self->fd, 2300 * MSEC, 0, 2);
-	EXPECT_EVENT(self->fd, control, TWHEEL_REASON_EXPIRED, 0);
-	EXPECT_EQ(1, query(self->fd).pending);
-	ASSERT_TRUE(turn_wall_clock(HOUR));
-	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(wall, event.id);
-	EXPECT_LE(event.deadline, event.time);
 }
 
 /* Forward, and back with a periodic operation. */

@@ -375,12 +375,6 @@ static void spin(__u64 ns)
 		;
 }
 
-static void spin_until(__u64 wall)
-{
-	while (time_by(CLOCK_REALTIME) < wall)
-		;
-}
-
 /* The distance of a step or deadline: often some ms, so that they meet. */
 static __u64 distance(struct oracle *o)
 {
@@ -600,77 +594,6 @@ TEST_F(timerfd, leap_second_ends_the_same_deadlines)
 	/* That of a second later. */
 	EXPECT_EQ(CANCELLED, o->pair[nr - 1].op);
 	adjtimex(&none);
-}
-
-/*
- * The reaper is late, but the kernel has found the deadlines due before the clock is set back. So
- * they fire, as do timerfds. One with cancel-on-set ends normally, where the read of its timerfd
- * reports the change: a difference. Others are not due any more.
- */
-TEST_F(timerfd, late_reaper_takes_no_deadline_back)
-{
-	struct oracle *o = &self->oracle;
-	__u64 now = time_by(CLOCK_REALTIME), ticks;
-	const int nr = 4 * CHUNK;
-	struct pair *p;
-	int i;
-
-	if (!virtual_time() || on_preempt_rt())
-		SKIP(return, "the reaper may run on another CPU, or the alarm is late");
-	for (i = 0; i < nr; i++) {
-		ASSERT_TRUE(arm_next(o, now + 10 * MSEC + i / 8, i & 1));
-		ASSERT_TRUE(arm_next(o, now + 20 * MSEC, i & 1));
-	}
-	ASSERT_GT(now + 10 * MSEC, time_by(CLOCK_REALTIME));
-	ASSERT_TRUE(keep_reaper_late(true));
-	spin_until(now + 15 * MSEC);
-	EXPECT_NO_EVENT(o->fd);
-	note_clock(o);
-	ASSERT_TRUE(step(o, -(__s64)HOUR));
-	spin(10 * MSEC);
-	EXPECT_NO_EVENT(o->fd);
-	for (i = 0; i < 2 * nr; i++) {
-		p = &o->pair[i];
-		if (p->on_set) {
-			EXPECT_EQ(-1, read(p->fd, &ticks, sizeof(ticks)));
-			EXPECT_EQ(ECANCELED, errno);
-			p->timer = i % 2 ? CANCELLED : FIRED;
-			close_it(&p->fd);
-		}
-	}
-	ASSERT_TRUE(keep_reaper_late(false));
-	ASSERT_TRUE(agree(o));
-	for (i = 0; i < 2 * nr; i++) {
-		p = &o->pair[i];
-		EXPECT_EQ(i % 2 == 0 ? FIRED : p->on_set ? CANCELLED : PENDING, p->op);
-	}
-}
-
-/*
- * The second of two deadlines comes soon after the first one, and then the clock is set back. The
- * interrupt of the second one has found it due.
- */
-TEST_F(timerfd, late_reaper_takes_no_close_deadline_back)
-{
-	struct oracle *o = &self->oracle;
-	__u64 first;
-	int i;
-
-	if (!virtual_time() || on_preempt_rt())
-		SKIP(return, "the reaper may run on another CPU, or the alarm is late");
-	for (i = 0; i < 10; i++) {
-		o->nr = 0;
-		first = time_by(CLOCK_REALTIME) + 5 * MSEC;
-		ASSERT_TRUE(arm_next(o, first, false));
-		ASSERT_TRUE(arm_next(o, first + i * 4 * USEC, false));
-		ASSERT_TRUE(keep_reaper_late(true));
-		spin_until(first + (i + 1) * 4 * USEC);
-		before_change(o);
-		ASSERT_TRUE(step(o, -(__s64)HOUR));
-		ASSERT_TRUE(keep_reaper_late(false));
-		ASSERT_TRUE(agree(o));
-		EXPECT_EQ(FIRED, o->pair[1].op);
-	}
 }
 
 static bool change_tai(void)
