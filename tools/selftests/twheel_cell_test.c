@@ -95,17 +95,6 @@ TEST_F(cell, idle_op_is_listed_and_skipped_by_signals)
 	EXPECT_END(id, TWHEEL_REASON_COMPLETED, word);
 }
 
-TEST_F(cell, cancel_ends_idle_op)
-{
-	__u64 id = add_cell(self->fd, 0, HOUR, 0), word;
-
-	ASSERT_TRUE(cell_cancel(&self->cells[0]));
-	word = cell_read(&self->cells[0]);
-	EXPECT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_END(id, TWHEEL_REASON_CANCELLED, word);
-	EXPECT_EQ((word & ~TWHEEL_CELL_IDLE) | TWHEEL_CELL_ENDED, cell_read(&self->cells[0]));
-}
-
 /* No operation has it, so it is not armed. */
 TEST_F(cell, failed_add_ends_the_word)
 {

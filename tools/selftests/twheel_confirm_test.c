@@ -365,19 +365,6 @@ TEST_F(confirm, periods_pass_while_an_event_is_kept)
 	EXPECT_EQ(again.deadline + event.expirations * MSEC, event.deadline);
 }
 
-/* A listing counts the periods that have passed, which the next event has. */
-TEST_F(confirm, operation_of_a_kept_event_is_listed)
-{
-	struct twheel_event event;
-
-	ASSERT_TRUE(add_periodic(self->fd, MSEC));
-	ASSERT_TRUE(next_event(self->events, &event));
-	EXPECT_TRUE(periods_pass(self->fd, &event));
-	EXPECT_EQ(0, op_confirm(self->events, event.id));
-	EXPECT_EQ(1, read_events(self->events, &event, 1));
-	EXPECT_LE(8, event.expirations);
-}
-
 /* The last event comes when the one before has been confirmed, or in its place. */
 TEST_F(confirm, operation_ends_while_its_event_is_kept)
 {

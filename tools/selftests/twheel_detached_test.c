@@ -250,36 +250,6 @@ TEST_F(detached, drain_ends_only_own_operations)
 	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
 }
 
-/* A file keeps its queue: its own events do not go to the detached queue. */
-TEST_F(detached, file_has_own_and_detached_operations)
-{
-	__u64 own = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-	__u64 detached = add_detached(self->fd, 1, HOUR, 0);
-
-	EXPECT_EQ(2, key_signal(self->fd, 1, 3));
-	EXPECT_EVENT(self->fd, own, TWHEEL_REASON_COMPLETED, 3);
-	EXPECT_EVENT(self->events, detached, TWHEEL_REASON_COMPLETED, 3);
-	EXPECT_NO_EVENT(self->fd);
-	EXPECT_NO_EVENT(self->events);
-}
-
-TEST_F(detached, operation_outlives_its_file)
-{
-	__u64 id = add_detached(self->fd, 1, HOUR, 77);
-	struct twheel_event event;
-
-	ASSERT_NE(0, id);
-	close(self->fd);
-	self->fd = twheel_open_named(NAME, O_NONBLOCK);
-	EXPECT_EQ(1, query(self->fd).detached);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 9));
-	ASSERT_TRUE(next_event(self->events, &event));
-	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(77, event.cookie);
-	EXPECT_EQ(9, event.value);
-	EXPECT_EQ(0, query(self->fd).detached_unread);
-}
-
 TEST_F(detached, operation_expires_without_any_open_file)
 {
 	__u64 id = add_detached(self->fd, 1, 20 * MSEC, 0);

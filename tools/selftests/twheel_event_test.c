@@ -338,30 +338,6 @@ TEST_F(private, close_while_another_thread_reads)
 	EXPECT_EQ(8, w.event.cookie);
 }
 
-TEST_F(private, killed_while_others_read)
-{
-	struct twheel_event event;
-	pid_t child[3];
-	int i;
-
-	set_blocking(self->fd, true);
-	for (i = 0; i < 3; i++) {
-		child[i] = fork();
-		if (!child[i])
-			_exit(read_events(self->fd, &event, 1) != 1);
-		ASSERT_TRUE(wait_for(blocked_in(child[i], SYS_read)));
-	}
-	kill(child[1], SIGKILL);
-	ASSERT_EQ(child[1], waitpid(child[1], NULL, 0));
-	for (i = 0; i < 3; i++)
-		ASSERT_NE(0, add_deadline(self->fd, 5 * MSEC, 0, 0));
-	EXPECT_TRUE(child_exited_well(child[0]));
-	EXPECT_TRUE(child_exited_well(child[2]));
-	ASSERT_TRUE(next_event(self->fd, &event));
-	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
-	EXPECT_EQ(0, query(self->fd).unread);
-}
-
 TEST_F(private, splice_write_and_mmap_are_refused)
 {
 	struct twheel_event event;

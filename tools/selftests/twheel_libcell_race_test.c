@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cells by the functions of libtwheel: threads and processes that use them while the kernel looks
- * at the words. This program has the library's source, as there is no library of 32 bits.
+ * Cells by the functions of libtwheel: threads that use them while the kernel looks at the words,
+ * and a child. This program has the library's source, as there is no library of 32 bits.
  */
 #include <sched.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include "selftest.h"
 #include <twheel_cells.h>
 #include "../lib/twheel.c"
@@ -256,88 +254,29 @@ TEST_F(libcell, deadlines_are_lowered_while_a_thread_touches)
 	}
 }
 
-static int wait_for_child(pid_t child)
-{
-	int status = -1;
-
-	return waitpid(child, &status, 0) == child ? status : -1;
-}
-
-/* The other process maps the cells of the descriptor anew, and gets the handle as a number. */
-TEST_F(libcell, handle_and_descriptor_are_passed)
-{
-	int pair[2], cell = twheel_cell_acquire(&pool, 5), fd = self->fd;
-	struct twheel_cell_map theirs;
-	struct twheel_event event;
-	uint64_t handle, cookie;
-	pid_t child;
-
-	ASSERT_EQ(0, pipe(pair));
-	child = fork();
-	if (!child) {
-		close(fd);
-		fd = syscall(SYS_pidfd_getfd, syscall(SYS_pidfd_open, getppid(), 0), fd, 0);
-		if (read(pair[0], &handle, sizeof(handle)) != sizeof(handle) ||
-		    twheel_cell_map_init(&theirs, fd, NR))
-			_exit(1);
-		pool.map = &theirs;
-		if (twheel_cell_touch(&pool, handle, now_ns() + 2 * HOUR) ||
-		    twheel_cell_remaining(&pool, handle, now_ns()) <= HOUR)
-			_exit(2);
-		_exit(twheel_cell_cancel(&pool, handle) ? 3 : 0);
-	}
-	handle = twheel_cell_arm(&pool, cell, now_ns() + HOUR);
-	ASSERT_EQ((ssize_t)sizeof(handle), write(pair[1], &handle, sizeof(handle)));
-	EXPECT_EQ(0, wait_for_child(child));
-	EXPECT_EQ(-1, twheel_cell_touch(&pool, handle, now_ns() + 3 * HOUR));
-	handle = twheel_cell_arm(&pool, cell, now_ns());
-	EXPECT_EQ(handle, take(self->fd, &event, &cookie));
-	close(pair[0]);
-	close(pair[1]);
-}
-
-/* A child of fork() may also lower deadlines. Killed, it leaves the cells to the others. */
-TEST_F(libcell, killed_child_leaves_the_cells_to_others)
+/* It may also lower deadlines. */
+TEST_F(libcell, child_of_fork_maps_the_cells_itself)
 {
 	struct twheel_event event;
 	uint64_t cookie;
-	int i, ready[2];
 	pid_t child;
-	char byte = 0;
+	int i;
 
-	for (i = 0; i < NR; i++) {
+	for (i = 0; i < 2; i++) {
 		twheel_cell_acquire(&pool, i);
 		lives[i].handle = twheel_cell_arm(&pool, i, now_ns() + HOUR);
 		ASSERT_NE(0, lives[i].handle);
 	}
-	ASSERT_EQ(0, pipe(ready));
 	child = fork();
-	if (!child) {
-		byte = twheel_cell_remap(&map) ||
-		       twheel_cell_move(&pool, lives[0].handle, now_ns()) ||
-		       twheel_cell_cancel(&pool, lives[1].handle);
-		/* Let the first one expire. */
-		lives[0].handle = lives[1].handle;
-		if (write(ready[1], &byte, 1) == 1)
-			creeper(NULL);
-		_exit(1);
-	}
-	ASSERT_EQ(1, read(ready[0], &byte, 1));
-	EXPECT_EQ(0, byte);
+	if (!child)
+		_exit(twheel_cell_remap(&map) ||
+		      twheel_cell_move(&pool, lives[0].handle, now_ns()) ||
+		      twheel_cell_cancel(&pool, lives[1].handle));
+	EXPECT_TRUE(child_exited_well(child));
 	EXPECT_EQ(lives[0].handle, take(self->fd, &event, &cookie));
-	kill(child, SIGKILL);
-	EXPECT_EQ(SIGKILL, wait_for_child(child));
-	for (i = 2; i < NR; i++)
-		EXPECT_EQ(0, twheel_cell_touch(&pool, lives[i].handle, now_ns() + 2 * HOUR));
 	EXPECT_EQ(-1, twheel_cell_touch(&pool, lives[1].handle, now_ns()));
 	EXPECT_NE(0, twheel_cell_arm(&pool, 1, now_ns() + 2 * HOUR));
-	for (i = 2; i < NR; i++)
-		EXPECT_EQ(0, twheel_cell_move(&pool, lives[i].handle, now_ns()));
-	for (i = 2; i < NR; i++)
-		EXPECT_NE(0, take(self->fd, &event, &cookie));
 	EXPECT_NO_EVENT(self->fd);
-	close(ready[0]);
-	close(ready[1]);
 }
 
 /* The clock is an hour ahead. */

@@ -75,21 +75,6 @@ TEST_F(removal, force_cancels_pending_operations)
 	close(other);
 }
 
-TEST_F(removal, events_are_read_before_the_end)
-{
-	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
-	struct twheel_event events[2];
-
-	ASSERT_EQ(0, op_complete(self->fd, id, 4));
-	ASSERT_EQ(0, remove_by_force(NAME));
-	EXPECT_NE(0, poll_now(self->fd) & POLLIN);
-	ASSERT_EQ(1, read_events(self->fd, events, 2));
-	EXPECT_EQ(4, events[0].value);
-	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
-	EXPECT_EQ(0, read_events(self->fd, events, 2));
-	EXPECT_EQ(0, read_events(self->fd, events, 2));
-}
-
 /* The error of a removal, with the given user IDs, through the control node of root. */
 static int remove_with(uid_t real, uid_t effective)
 {

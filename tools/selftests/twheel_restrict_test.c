@@ -93,23 +93,6 @@ TEST_F(confined, operations_of_others_do_not_exist)
 	EXPECT_EQ(2, query(self->other).own);
 }
 
-TEST_F(confined, calls_by_key_are_refused)
-{
-	EXPECT_EQ(-1, key_signal(self->fd, 1, 1));
-	EXPECT_EQ(EPERM, errno);
-	/* Even if the key is watched only by an own operation, or not at all. */
-	EXPECT_EQ(-1, key_signal(self->fd, 77, 1));
-	EXPECT_EQ(EPERM, errno);
-	EXPECT_EQ(-1, key_cancel(self->fd, 1));
-	EXPECT_EQ(EPERM, errno);
-	EXPECT_EQ(2, query(self->fd).pending);
-	/* No signal was counted. */
-	EXPECT_EQ(0, key_signal(self->other, 2, 1));
-	EXPECT_EQ(2, key_signal(self->other, 1, 2));
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 2);
-	EXPECT_EVENT(self->other, self->theirs, TWHEEL_REASON_COMPLETED, 2);
-}
-
 TEST_F(confined, complete_all_completes_own_operations)
 {
 	GIVES(TWHEEL_IOC_COMPLETE_ALL, EPERM,

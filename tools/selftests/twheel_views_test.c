@@ -344,23 +344,6 @@ TEST_F(shown, sysfs_has_the_limits)
 	}
 }
 
-/* They show what the users of the purgatory do: only those that may read it see them. */
-TEST_F(shown, sysfs_has_no_counts)
-{
-	static const char * const names[] = {
-		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
-		"rejected", "rejected_enospc", "files", "detached", "detached_unread",
-		"oldest_unread_ns", "unconfirmed",
-	};
-	char path[128];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++) {
-		snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", names[i]);
-		EXPECT_NE(0, access(path, F_OK)) TH_LOG("%s exists", path);
-	}
-}
-
 TEST_F(shown, sysfs_is_removed_during_a_read)
 {
 	char path[] = SYSFS_CLASS "/twheel-" NAME "/max_pending", text[32];
