@@ -1,15 +1,28 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
 Figures of the benchmarks: read logs, write and read files of figures, and judge them by the goals.
-Used by bench-result, bench-table and htmldocs.
+Used by bench, bench-peers and htmldocs.
+
+    figures.py result FILE PLACE=LOG...   write the figures of logs of benchmarks to a file, even if a
+                                          suite failed, which is an error
+    figures.py table FILE...              print files as tables: the goals, then each suite
+    figures.py needed FILE                print only the comments, and the figures that goals refer to
+    figures.py exact FILE RESULT          compare the figures of bench/exact.txt with those of a result:
+                                          print pass, fail or skip, a tab and the figure for each
+    figures.py update FILE RESULT         write those of the result to the file
 
 A file of figures has a figure per line, and comments that begin with #.  The columns are those
 of Figure; without a minimum and a maximum there was a single value, or all were the same.
 """
 
+import datetime
+import os
 import pathlib
 import re
 import statistics
+import subprocess
+import sys
 from typing import NamedTuple
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -18,10 +31,6 @@ GOALS = FOLDER / "goals.txt"
 
 UNITS = ("ns", "us", "instructions", "lines", "locks", "hand-overs", "bytes", "ticks",
          "per_second", "count", "ratio")
-
-
-class BadFile(Exception):
-    """The file is not a valid file of figures or goals, or not a valid log."""
 
 
 class Figure(NamedTuple):
@@ -79,11 +88,7 @@ class Figures:
     def __init__(self, path):
         self.path = pathlib.Path(path)
         self.comments, self.by_key = [], {}
-        try:
-            lines = self.path.read_text(encoding="utf-8").splitlines()
-        except OSError as error:
-            raise BadFile(str(error)) from error
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
             text, mark, comment = line.partition("#")
             if mark:
                 self.comments.append(comment.strip())
@@ -92,9 +97,9 @@ class Figures:
             try:
                 figure = figure_of(text.split())
             except ValueError:
-                raise BadFile(f"{path}:{number}: not a figure: {text.strip()}") from None
+                sys.exit(f"{path}:{number}: not a figure: {text.strip()}")
             if figure.key in self.by_key:
-                raise BadFile(f"{path}:{number}: a second {' '.join(map(str, figure.key))}")
+                sys.exit(f"{path}:{number}: a second {' '.join(map(str, figure.key))}")
             self.by_key[figure.key] = figure
 
     def find(self, path):
@@ -287,7 +292,7 @@ def goals(kind=None, path=GOALS):
         words = line.split(None, 4)
         if len(words) != 5 or not re.fullmatch(r"-|[<>]=[\d.]+(/\d+)?x?", words[1]) or \
                 len(words[2].split("/")) not in (5, 6):
-            raise BadFile(f"{path}:{number}: not a goal: {line}")
+            sys.exit(f"{path}:{number}: not a goal: {line}")
         found.append(Goal(*words))
     return [goal for goal in found if kind in (None, goal.kind)]
 
@@ -327,3 +332,112 @@ def suite_rows(figures, place, suite):
         rows.setdefault(row, {})[figure.of] = short(figure.median)
     for row, cells in rows.items():
         yield [*row, *(cells.get(of, "") for of in contenders)]
+
+
+# Commands
+
+def text_of(path):
+    try:
+        return pathlib.Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def facts():
+    """The version, the date and the machine, with the sizes of the data caches of CPU 0."""
+    described = subprocess.run(["git", "-C", TOP, "describe", "--always", "--dirty"],
+                               check=False, capture_output=True, text=True).stdout.strip()
+    cpuinfo = dict(re.findall(r"^([^\t:]+)\t*: *(.*)$", text_of("/proc/cpuinfo"), re.M))
+    gib = int(re.search(r"MemTotal: *(\d+)", text_of("/proc/meminfo"))[1]) / 2 ** 20
+    caches = sorted(pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"))
+    yield f"twheel {described or 'unknown'}, {datetime.date.today()}"
+    yield ", ".join([
+        f"{cpuinfo.get('model name', 'unknown')} (family {cpuinfo.get('cpu family')}, "
+        f"model {cpuinfo.get('model')})", f"CPUs: {len(os.sched_getaffinity(0))}",
+        *(f"L{text_of(index / 'level')} {text_of(index / 'size')}" for index in caches
+          if text_of(index / "type") != "Instruction"),
+        f"{gib:.0f} GiB", f"Linux {os.uname().release}",
+        *(["a virtual machine"] if " hypervisor" in cpuinfo.get("flags", "") else []),
+        *([f"load before: {os.environ['LOAD']}"] if "LOAD" in os.environ else [])])
+    if os.environ.get("QUICK", "0") not in ("", "0"):
+        yield "a smoke test: do not use these figures"
+
+
+def write(path, comments, figures):
+    pathlib.Path(path).write_text("".join([*(f"# {line}\n" for line in comments),
+                                           *(f"{figure}\n" for figure in figures)]))
+
+
+def write_result(path, *words):
+    """Of each PLACE=LOG."""
+    comments, found, failures = list(facts()), [], []
+    for word in words:
+        place, log = word.split("=", 1)
+        figures, notes, failed = read_log(place, text_of(log).splitlines())
+        comments += notes
+        failures += failed
+        found += figures
+    write(path, comments + failures, found)
+    print("".join(f"{line}\n" for line in failures), end="")
+    sys.exit(bool(failures))
+
+
+# The comment at the beginning of bench/exact.txt describes it.
+TOLERANCE = 1.02
+
+
+def exact(path, result_path):
+    """The lowest value of the repetitions counts: deferred work of the kernel only adds to it."""
+    found = Figures(result_path).by_key
+    for key, figure in Figures(path).by_key.items():
+        value = found[key].low if key in found else None
+        outcome = ("fail" if value is None or value > TOLERANCE * figure.median else
+                   "skip" if value < figure.median / TOLERANCE else "pass")
+        print(outcome, f"{' '.join(map(str, key))}: {value or 'nothing'} instead of {figure.median}",
+              sep="\t")
+
+
+def update(path, result_path):
+    found = Figures(result_path).by_key
+    lines = pathlib.Path(path).read_text().splitlines()
+    for number, line in enumerate(lines):
+        key = figure_of(line.split()).key if line and not line.startswith("#") else None
+        if key in found:
+            value = found[key].low
+            lines[number] = " ".join(map(str, [*key, plain(value if value < 100 else round(value))]))
+    pathlib.Path(path).write_text("\n".join(lines) + "\n")
+
+
+def table(*paths):
+    files = [Figures(path) for path in paths]
+    measured = [goal for goal in goals() if any(goal.value(file) is not None for file in files)]
+    print(*aligned(list(goal_rows(measured, files))), "", sep="\n")
+    others = in_order(goal.name for goal in goals() if goal not in measured)
+    print("not or only partly measured:", ", ".join(others) or "none")
+    for file in files:
+        print("", file.path, *(f"  {line}" for line in file.comments), sep="\n")
+        for place, suite in in_order(key[:2] for key in file.by_key):
+            print("", f"{suite}, at {place}", *aligned(list(suite_rows(file, place, suite))),
+                  sep="\n")
+
+
+def main():
+    match sys.argv[1:]:
+        case ["result", path, word, *words]:
+            write_result(path, word, *words)
+        case ["table", path, *paths]:
+            table(path, *paths)
+        case ["exact", path, result_path]:
+            exact(path, result_path)
+        case ["update", path, result_path]:
+            update(path, result_path)
+        case ["needed", path]:
+            file = Figures(path)
+            print(*(f"# {line}" for line in file.comments if not line.startswith("skipped")),
+                  *needed(file), sep="\n")
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
