@@ -33,18 +33,20 @@ kernel_of = $(or $(filter $(kernels),$(subst fuzz-,,$(subst torture-,,$1))),$2,d
 
 all: $(STAGES)
 
-dist tools model static series:
+model static series:
 	$(stage) scripts/check-$@
+
+dist tools kunit shell broker bridge alerts trace:
+	$(stage) scripts/stage $@
 
 # The native rig with sanitizers, for about a minute, and the broken variants that it must detect.
 rig rig-broken:
 	$(stage) scripts/rig $(@:rig%=check%)
 
 kunit: guest-uml
-	$(stage) scripts/check-kunit
 
 $(device): %: guest-%
-	$(stage) scripts/check-device $*
+	$(stage) scripts/stage device $*
 
 # Its modules are installed.
 tools: kernel-6.12
@@ -56,45 +58,33 @@ deb:
 deb-trixie: $(filter deb,$(STAGES))
 	$(stage) scripts/check-deb trixie
 
-shell: guest-6.12
-	$(stage) scripts/check-shell
-
 # Without LONG, this boot includes the torture test and the fuzzer.
 ifndef LONG
 debug: guest-debug
-	$(stage) scripts/check-debug
+	$(stage) scripts/stage debug debug
 endif
 
 debug-rt: guest-debug-rt
-	$(stage) scripts/check-debug debug-rt
+	$(stage) scripts/stage debug debug-rt
 
-broker: guest-6.12
-	$(stage) scripts/check-broker
-
-bridge: guest-6.12
-	$(stage) scripts/check-bridge
-
-alerts: guest-6.12
-	$(stage) scripts/check-alerts
-
-trace: guest-6.12 $(if $(LONG),guest-6.1 guest-7.3)
-	$(stage) scripts/check-trace
+shell broker bridge alerts trace: guest-6.12
+trace: $(if $(LONG),guest-6.1 guest-7.3)
 
 $(foreach t,$(torture),$(eval $t: guest-$(call kernel_of,$t,$(TORTURE_KERNEL))))
 ifdef LONG
 torture-7.3 torture-7.3-rt torture-rt torture-arm64: export MINUTES = 1
 endif
 $(torture):
-	$(stage) scripts/check-load torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
+	$(stage) scripts/stage load torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
 
 $(foreach f,$(fuzz),$(eval $f: guest-$(call kernel_of,$f,$(FUZZ_KERNEL))))
 $(fuzz):
-	$(stage) scripts/check-load fuzz $(call kernel_of,$@,$(FUZZ_KERNEL)) $@
+	$(stage) scripts/stage load fuzz $(call kernel_of,$@,$(FUZZ_KERNEL)) $@
 
 # With LONG=1 all benchmarks run, last and alone: they load all CPUs, which torture would take for a
 # stall, and other stages would distort the figures.
 exact: $(if $(LONG),guest-bench $(filter-out exact,$(STAGES))) guest-6.12
-	$(stage) env STAGED=1 scripts/check-exact
+	$(stage) scripts/stage exact
 
 guests := $(addprefix guest-,$(kernels))
 $(guests): guest-%: kernel-%

@@ -169,6 +169,12 @@ copy_to()
 	done
 }
 
+# pack ROOT: print the archive of a guest's files.
+pack()
+{
+	(cd "$1" && find . | cpio --quiet -o -H newc -R 0:0)
+}
+
 # new_token: print a random word that a guest must repeat in its verdict.
 new_token()
 {
@@ -188,10 +194,10 @@ guest_output()
 	fi
 }
 
-# result pass|fail|skip NAME [LOG [CAUSE]]: record one test case.
+# result pass|fail|skip NAME [LOG]: record one test case.
 result()
 {
-	printf '%s\t%s\t%s\t%s\n' "$1" "$2" "${3-}" "${4-}" >>"$build/results"
+	printf '%s\t%s\t%s\n' "$1" "$2" "${3-}" >>"$build/results"
 }
 
 # case_of NAME COMMAND...: record a test case of the stage $stage that passes if COMMAND succeeds.
@@ -211,41 +217,27 @@ case_of()
 	fi
 }
 
-# boot_job NAME [-v] KERNEL JOB [VALUE...]: boot a guest for a job and record its result as
-# NAME. Do nothing if IN_LOG is set: the job has run in an earlier boot with that log, see
-# check-debug.
+# boot_job NAME [-v] KERNEL JOB [VALUE...]: boot a guest for a job, whose log is $log, and
+# record its result as NAME.
 boot_job()
 {
 	local name=$1
 	shift
-	if [ -n "${IN_LOG-}" ]; then
-		return 0
-	elif "$top/scripts/vm" "$@"; then
+	if "$top/scripts/vm" "$@"; then
 		result pass "$name"
 	else
 		result fail "$name" "$log"
 	fi
 }
 
-# verdict_of NAME PROGRAM LOG: record a test case, which passes if the program has reported success
-# and no failure; print its reports.
-verdict_of()
-{
-	local reports outcome=fail
-	reports=$(grep -aoE "$2: (wrong|FAILURE|SUCCESS):.*" "$3") || true
-	[[ $reports == *FAILURE:* || $reports != *SUCCESS:* ]] || outcome=pass
-	printf '%s\n' "$reports" >&2
-	result $outcome "$1" "$3"
-}
-
 # results_of STAGE LOG ARGUMENTS...: record the results that ktap.py ARGUMENTS prints for LOG.
 results_of()
 {
-	local stage=$1 log=$2 outcome name cause found=0
+	local stage=$1 log=$2 outcome name found=0
 	shift 2
 
-	while IFS=$'\t' read -r outcome name cause; do
-		result "$outcome" "$stage: $name" "$log" "$cause"
+	while IFS=$'\t' read -r outcome name; do
+		result "$outcome" "$stage: $name" "$log"
 		found=1
 	done < <("$top/scripts/ktap.py" "$@" || printf 'fail\tunreadable results\n')
 	[ $found = 1 ] || result fail "$stage: no case ran" "$log"
