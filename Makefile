@@ -58,14 +58,14 @@ modules_uninstall: ## remove the files of make modules_install
 	+@scripts/install-module -u $(KDIR) $(out) $(abspath $(INSTALL_MOD_PATH))
 
 demo: ## install the packages, build, and run a demo in a VM (DEMO_KERNEL=6.1|6.12)
-	@scripts/demo $(DEMO_KERNEL)
+	@scripts/try demo $(DEMO_KERNEL)
 
 vm: ## a shell in that VM, with the module loaded and twheelctl in PATH (DEMO_KERNEL=, FILES=)
-	@scripts/first-shell $(DEMO_KERNEL) $(FILES)
+	@scripts/try vm $(DEMO_KERNEL) $(FILES)
 
 shell: ## a second shell in that VM, from another terminal (DEMO_KERNEL=)
 	@scripts/install-packages demo
-	@scripts/second-shell $(DEMO_KERNEL)
+	@scripts/try shell $(DEMO_KERNEL)
 
 #: To check a change
 
