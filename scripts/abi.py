@@ -12,12 +12,12 @@ A structure may grow at its end, except for the event. Used by check-static and 
 """
 
 import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
+
+import calls
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 DUMP = TOP / "Documentation/ABI/dump"
@@ -36,40 +36,29 @@ def read(path):
 
 
 def header():
-    """Ask the compiler for the values, which must be the same in a 32-bit program."""
-    text = without_comments(HEADER.read_text())
-    lines, facts = [], []
+    """The values of calls.Layout, which those of the compiler must be, in a 32-bit program, too."""
+    layout, lines, source = calls.Layout(), [], f'#include "{HEADER}"\n'
 
-    def line(label, *values):
-        form = " ".join(["%llu"] * len(values))
-        facts.append(values)
-        values = ", ".join(f"(unsigned long long)({value})" for value in values)
-        lines.append(f'printf("{label} {form}\\n", {values});')
+    def line(label, *facts):
+        nonlocal source
+        lines.append(" ".join([label, *(str(value) for _, value in facts)]))
+        source += "".join(f'_Static_assert(({expression}) == {value}ULL, "{label}");\n'
+                          for expression, value in facts)
 
-    for match in re.finditer(r"^struct (\w+) \{\n(.*?)^\};", text, re.S | re.M):
-        line(f"size {match[1]}", f"sizeof(struct {match[1]})")
-        for field in re.findall(r"(\w+)(?:\[\w+\])?;", match[2]):
-            line(f"field {match[1]}.{field}", f"__builtin_offsetof(struct {match[1]}, {field})",
-                 f"sizeof(((struct {match[1]} *)0)->{field})")
-    for name in sorted(set(re.findall(r"^(?:\t|#define )(TWHEEL_\w+)(?:\s|,)", text, re.M))):
-        if re.search(rf"{name}\s+_IO\w+\(", text):
-            line(f"ioctl {name}", f"{name} & ~{IOC_SIZE}ULL")
-        else:
-            line(f"constant {name}", name)
-    with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "dump")
-        source = f'#include <stdio.h>\n#include "{HEADER}"\nint main(void) {{ ' \
-                 f'{" ".join(lines)} return 0; }}\n'
-        subprocess.run(["gcc", "-w", "-x", "c", "-", "-o", program], input=source, text=True,
+    for struct in layout.bodies:
+        line(f"size {struct}", (f"sizeof(struct {struct})", layout.size(f"struct {struct}")[0]))
+        for name, kind, count, offset in layout.fields(struct):
+            line(f"field {struct}.{name}", (f"__builtin_offsetof(struct {struct}, {name})", offset),
+                 (f"sizeof(((struct {struct} *)0)->{name})", layout.size(kind)[0] * count))
+    for name, value in layout.constants.items():
+        line(f"constant {name}", (name, value))
+    for call in layout.numbers:
+        name = f"TWHEEL_IOC_{call}"
+        line(f"ioctl {name}", (f"({name} & ~{IOC_SIZE}ULL)", layout.request(call) & ~IOC_SIZE))
+    for bits in ("-m64", "-m32"):
+        subprocess.run(["gcc", bits, "-fsyntax-only", "-x", "c", "-"], input=source, text=True,
                        check=True)
-        found = subprocess.run([program], stdout=subprocess.PIPE, text=True,
-                               check=True).stdout.splitlines()
-    source = f'#include "{HEADER}"\n' + "".join(
-        f'_Static_assert(({value}) == {known}ULL, "{line}");\n'
-        for line, values in zip(found, facts) for value, known in zip(values, line.split()[2:]))
-    subprocess.run(["gcc", "-m32", "-fsyntax-only", "-x", "c", "-"], input=source, text=True,
-                   check=True)
-    return found
+    return lines
 
 
 def library():
@@ -106,8 +95,8 @@ def metrics():
         yield f"metric twheel_bridge_{name} {kind}"
     for name, values in re.findall(r'struct label \w+ = \{ "(\w+)", \{ (.*?) \}', text):
         yield from (f"label {name} {value}" for value in re.findall(r"\w+", values))
-    for name in re.findall(r'print_label\("(\w+)"|["{,](\w+)=\\"%', text):
-        yield f"label {''.join(name)}"
+    for name in re.findall(r'["{,](\w+)=\\"%', text):
+        yield f"label {name}"
 
 
 def statuses():

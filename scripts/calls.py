@@ -84,10 +84,11 @@ class Layout:
     def __init__(self):
         text = (TOP / "include/uapi/linux/twheel.h").read_text()
         text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-        self.constants = {name: int(value, 0) for name, value in re.findall(
-            r"^(?:#define )?\s*(TWHEEL_\w+)(?:\s*=)?\s+(0?x?[0-9A-F]+)U?,?$", text, re.M)}
-        self.constants |= {name: 1 << int(bit) for name, bit in re.findall(
-            r"^#define (TWHEEL_\w+)\s+\(1U << (\d+)\)\s*?$", text, re.M)}
+        self.constants = {
+            name: eval(re.sub(r"\b(\w+?)U?L*\b", r"\1", re.sub(
+                r"~0U(L*)", lambda match: hex(2 ** (64 if match[1] else 32) - 1), value)))
+            for name, value in re.findall(
+                r"^(?:#define |\t)(TWHEEL_\w+)(?:\s*=)?\s+([~0-9a-fA-FxUL<() -]+?),?\s*?$", text, re.M)}
         self.numbers = {name: int(value) for name, value in re.findall(
             r"^#define TWHEEL_IOC_(\w+)\s+_IOWR\(TWHEEL_IOC_MAGIC, (\d+),", text, re.M)}
         self.bodies = dict(re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, re.S | re.M))
