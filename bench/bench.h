@@ -50,6 +50,7 @@ __printf(1, 2) int bench_failure(const char *fmt, ...);
 
 u64 bench_between(struct rnd_state *random, u64 from, u64 to);
 u32 *bench_order(u32 nr, struct rnd_state *random);
+void bench_sleep_until(u64 ns);
 
 /* The contender for a position in a repetition: each comes first equally often. */
 static inline unsigned int bench_turn(unsigned int rep, unsigned int i, unsigned int nr)

@@ -10,11 +10,10 @@
  * between both is that of the looks. Meanwhile the suite has the CPU, until all ticks are due.
  */
 #include <linux/completion.h>
-#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
-#include <linux/math64.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/vmalloc.h>
 
 #include "bench.h"
@@ -100,16 +99,6 @@ static void cells_touch(u32 nr)
 		atomic64_add(LATER_NS >> TWHEEL_CELL_SHIFT, &run.word[i]);
 }
 
-static void sleep_until(u64 ns)
-{
-	u64 now = ktime_get_ns(), us;
-
-	if (now < ns) {
-		us = div_u64(ns - now, NSEC_PER_USEC);
-		usleep_range(us, us + 100);
-	}
-}
-
 static void hold_until(u64 ns)
 {
 	preempt_disable();
@@ -134,7 +123,7 @@ static int measure(const char *figure, const struct bench_config *config, u64 sl
 		bench_skip("cells", "twheel", figure, config->nr, "added-too-late");
 		return 0;
 	}
-	sleep_until(at - HOLD_NS);
+	bench_sleep_until(at - HOLD_NS);
 	twheel_get_stats(run.wheel, &stats);
 	/* Those that are touched during the cascade would be looked at once only. */
 	if (due && stats.looks < config->nr) {

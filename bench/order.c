@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Random numbers of the suites, the same for all contenders. Random orders and times are
- * generated before a measurement, so that timed loops only iterate over an array.
+ * generated before a measurement, so that timed loops only iterate over an array. And sleeping.
  */
+#include <linux/delay.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
@@ -37,4 +38,15 @@ u32 *bench_order(u32 nr, struct rnd_state *random)
 			cond_resched();
 	}
 	return order;
+}
+
+/* msleep() may be late by an eighth. */
+void bench_sleep_until(u64 ns)
+{
+	u64 us, now = ktime_get_ns();
+
+	if (now < ns) {
+		us = div_u64(ns - now, NSEC_PER_USEC);
+		usleep_range(us, us + 100);
+	}
 }

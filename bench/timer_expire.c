@@ -17,7 +17,6 @@
  * timer_list and hrtimer are held by disabling softirqs, starting shortly before the window.
  */
 #include <linux/bits.h>
-#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -74,17 +73,6 @@ static u64 items_sum(const struct timer_set *set)
 	return sum;
 }
 
-/* msleep() may be late by an eighth. */
-static void sleep_until(u64 ns)
-{
-	u64 us, now = ktime_get_ns();
-
-	if (now < ns) {
-		us = div_u64(ns - now, NSEC_PER_USEC);
-		usleep_range(us, us + 100);
-	}
-}
-
 /* With softirqs disabled, sleeping is not possible. */
 static void spin_until(u64 ns)
 {
@@ -98,12 +86,12 @@ static void spin_until(u64 ns)
  */
 static bool hold_over(const struct timer_set *set, const struct window *window)
 {
-	sleep_until(window->begin_ns - EARLY_NS);
+	bench_sleep_until(window->begin_ns - EARLY_NS);
 	set->contender->hold();
 	if (ktime_get_ns() >= window->begin_ns)
 		return false;
 	if (set->contender->sleeps)
-		sleep_until(window->release_ns);
+		bench_sleep_until(window->release_ns);
 	else
 		spin_until(window->release_ns);
 	timer_fired.awaited = set->nr;
@@ -164,7 +152,7 @@ static void align(u64 lead)
 {
 	u64 to = round_up(ktime_get_ns() + NSEC_PER_MSEC + lead, SLOT_NS) - lead;
 
-	sleep_until(to - NSEC_PER_MSEC);
+	bench_sleep_until(to - NSEC_PER_MSEC);
 	spin_until(to);
 }
 
