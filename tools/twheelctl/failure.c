@@ -29,12 +29,11 @@ static const struct cause {
 	const char *advice;	/* printed on a line of its own, or NULL */
 } causes[] = {
 	{
-		"create", EEXIST, OUTCOME_FAILED,
-		"a purgatory of that name exists", "See 'twheelctl list'.",
+		"create", EEXIST, OUTCOME_FAILED, "a purgatory of that name exists",
+		"See 'twheelctl list'.",
 	},
 	{
-		"create", EPERM, OUTCOME_DEVICE,
-		"permission denied",
+		"create", EPERM, OUTCOME_DEVICE, "permission denied",
 		"Only root (CAP_CHOWN) may give it to another user, or to a group that the caller is not a member of.",
 	},
 	{
@@ -43,28 +42,23 @@ static const struct cause {
 		"The module's parameters limit --max-pending (max_shared_pending) and --max-file-pending (max_pending); /proc/self/uid_map and gid_map show the mapped users and groups.",
 	},
 	{
-		"create", ENOSPC, OUTCOME_FAILED,
-		"there are too many purgatories",
+		"create", ENOSPC, OUTCOME_FAILED, "there are too many purgatories",
 		"The module's parameter max_purgatories limits their number; 'twheelctl remove' removes one.",
 	},
 	{
-		"create", EDQUOT, OUTCOME_FAILED,
-		"the user has too many purgatories or open files",
+		"create", EDQUOT, OUTCOME_FAILED, "the user has too many purgatories or open files",
 		"The module's parameters user_max_purgatories and user_max_files limit them.",
 	},
 	{
-		"remove", EBUSY, OUTCOME_FAILED,
-		"the purgatory is in use",
+		"remove", EBUSY, OUTCOME_FAILED, "the purgatory is in use",
 		"It is open, or detached operations are pending or unread: --force removes it anyway.",
 	},
 	{
-		"remove", EPERM, OUTCOME_DEVICE,
-		"permission denied",
+		"remove", EPERM, OUTCOME_DEVICE, "permission denied",
 		"Only its creator and root (CAP_SYS_ADMIN) may remove it.",
 	},
 	{
-		"add", EINVAL, OUTCOME_USAGE,
-		"the device does not accept it",
+		"add", EINVAL, OUTCOME_USAGE, "the device does not accept it",
 		"A quorum must be between 1 and the number of keys, and no key can be given twice.",
 	},
 	{
@@ -73,13 +67,11 @@ static const struct cause {
 		"See --max-pending, --max-file-pending and --max-watches of 'twheelctl create', and the module's parameter max_pending for one open file.",
 	},
 	{
-		"add", ENOBUFS, OUTCOME_FAILED,
-		"too many events are unread",
+		"add", ENOBUFS, OUTCOME_FAILED, "too many events are unread",
 		"Pending operations and unread events together may be twice the limit on pending ones. 'twheelctl watch' reads the events of detached operations.",
 	},
 	{
-		"add", EDQUOT, OUTCOME_FAILED,
-		"the user has too many operations",
+		"add", EDQUOT, OUTCOME_FAILED, "the user has too many operations",
 		"The module's parameter user_max_ops limits the pending and unread operations of a user.",
 	},
 	{
@@ -88,8 +80,8 @@ static const struct cause {
 		"Cancel it and add another; only its program moves a deadline in a cell.",
 	},
 	{
-		"complete", EAGAIN, OUTCOME_FAILED,
-		"the cell of the operation is idle", "'twheelctl cancel' ends it.",
+		"complete", EAGAIN, OUTCOME_FAILED, "the cell of the operation is idle",
+		"'twheelctl cancel' ends it.",
 	},
 	{
 		"rearm", EINVAL, OUTCOME_FAILED,
@@ -102,25 +94,18 @@ static const struct cause {
 		"DeviceAllow= of a unit grants it, or --device of a container.",
 	},
 	{
-		NULL, EDQUOT, OUTCOME_FAILED,
-		"the user has too many open files",
+		NULL, EDQUOT, OUTCOME_FAILED, "the user has too many open files",
 		"The module's parameter user_max_files limits them.",
 	},
+	{ NULL, ESHUTDOWN, OUTCOME_FAILED, REMOVED_TEXT, NULL },
+	{ NULL, ENOENT, OUTCOME_FAILED, "the operation has ended, or never existed", NULL },
 	{
-		NULL, ESHUTDOWN, OUTCOME_FAILED, REMOVED_TEXT, NULL,
-	},
-	{
-		NULL, ENOENT, OUTCOME_FAILED,
-		"the operation has ended, or never existed", NULL,
-	},
-	{
-		NULL, ENOTTY, OUTCOME_DEVICE,
-		"the loaded module does not support this call",
+		NULL, ENOTTY, OUTCOME_DEVICE, "the loaded module does not support this call",
 		"It is older than twheelctl.",
 	},
 	{
-		NULL, EBADF, OUTCOME_DEVICE,
-		"permission denied", "This requires write access to the node.",
+		NULL, EBADF, OUTCOME_DEVICE, "permission denied",
+		"This requires write access to the node.",
 	},
 	{ }
 };

@@ -369,28 +369,18 @@ static void print_head(const struct family *family)
 	printf("# HELP %s %s\n", family->name, family->help);
 }
 
-/* The names of wheels may contain any character, those of purgatories need no escapes. */
-static void print_label(const char *label, const char *value)
+/* The name may contain any printable character. */
+static void wheel_labels(char labels[128], const struct wheel *wheel)
 {
-	printf("%s=\"", label);
-	for (; *value; value++) {
-		if (*value == '\\' || *value == '"')
-			putchar('\\');
-		putchar(*value);
+	char name[2 * sizeof(wheel->name)], *to = name;
+
+	for (const char *from = wheel->name; *from; from++) {
+		if (*from == '\\' || *from == '"')
+			*to++ = '\\';
+		*to++ = *from;
 	}
-	putchar('"');
-}
-
-static void print_wheel_labels(const struct wheel *wheel)
-{
-	print_label("wheel", wheel->name);
-	putchar(',');
-	print_label("clock", wheel->clock);
-}
-
-static void print_sample(const struct family *family)
-{
-	printf("%s%s{", family->name, strcmp(family->type, "counter") ? "" : "_total");
+	*to = 0;
+	snprintf(labels, 128, "wheel=\"%s\",clock=\"%s\"", name, wheel->clock);
 }
 
 /* The count of a family in a structure, and those after it. */
@@ -407,12 +397,10 @@ static void print_samples(const struct family *family, const char *labels, const
 	const struct label *more = family->label;
 
 	for (int i = 0; i < (more ? NR_VALUES : 1); i++) {
-		print_sample(family);
-		fputs(labels, stdout);
-		if (more) {
-			putchar(',');
-			print_label(more->name, more->values[i]);
-		}
+		printf("%s%s{%s", family->name, strcmp(family->type, "counter") ? "" : "_total",
+		       labels);
+		if (more)
+			printf(",%s=\"%s\"", more->name, more->values[i]);
 		fputs("} ", stdout);
 		if (in_seconds(family))
 			print_seconds(count_of(family, counts, i));
@@ -456,15 +444,13 @@ static void print_purgatory_metrics(const struct named *list, size_t nr)
 
 #define LATENESS	"twheel_wheel_lateness_seconds"
 
-static void print_histogram(const struct wheel *wheel)
+static void print_histogram(const char *labels, const struct wheel *wheel)
 {
 	__u64 count = 0;
 
 	for (int i = 0; i < WHEEL_LATE_BUCKETS; i++) {
 		count += wheel->late[i];
-		printf(LATENESS "_bucket{");
-		print_wheel_labels(wheel);
-		printf(",le=\"");
+		printf(LATENESS "_bucket{%s,le=\"", labels);
 		/* A bucket includes its bound, the kernel's entry does not. */
 		if (i < WHEEL_LATE_BUCKETS - 1)
 			print_seconds((1ULL << (10 + i)) - 1);
@@ -472,29 +458,28 @@ static void print_histogram(const struct wheel *wheel)
 			printf("+Inf");
 		printf("\"} %llu\n", count);
 	}
-	printf(LATENESS "_count{");
-	print_wheel_labels(wheel);
-	printf("} %llu\n" LATENESS "_sum{", count);
-	print_wheel_labels(wheel);
-	printf("} ");
+	printf(LATENESS "_count{%s} %llu\n" LATENESS "_sum{%s} ", labels, count, labels);
 	print_seconds(wheel->late_ns);
 	putchar('\n');
 }
 
 static void print_wheel_metrics(const struct wheel *list, size_t nr)
 {
+	char labels[128];
+
 	for (const struct family *family = wheel_families; family->name; family++) {
 		print_head(family);
 		for (size_t i = 0; i < nr; i++) {
-			print_sample(family);
-			print_wheel_labels(&list[i]);
-			printf("} %llu\n", count_of(family, &list[i], 0));
+			wheel_labels(labels, &list[i]);
+			print_samples(family, labels, &list[i]);
 		}
 	}
 	printf("# TYPE " LATENESS " histogram\n# UNIT " LATENESS " seconds\n"
 	       "# HELP " LATENESS " Time from deadlines to their callbacks, in ticks.\n");
-	for (size_t i = 0; i < nr; i++)
-		print_histogram(&list[i]);
+	for (size_t i = 0; i < nr; i++) {
+		wheel_labels(labels, &list[i]);
+		print_histogram(labels, &list[i]);
+	}
 }
 
 static void print_user_metrics(const struct user *list, size_t nr)
