@@ -38,8 +38,7 @@ struct timer_run {
  * @sleeps: the suite may sleep between @hold and @release
  * @moves: number of moves of timers within the data structure so far; may be NULL
  *
- * Each contender has its own loops, so that its functions are called directly, as in real
- * code. Contenders that take a time instead of a delay read the clock once per loop.
+ * Each contender has its own loops, see timer_loops.h.
  */
 struct timer_contender {
 	const char	*name;

@@ -17,65 +17,41 @@ static enum hrtimer_restart fire(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+/* The mode must not change after the setup. */
+static enum hrtimer_mode mode;
+
 static void init(void *item, bool held)
 {
-	twheel_hrtimer_setup(item, fire, CLOCK_MONOTONIC,
-			     held ? HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS);
+	mode = held ? HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS;
+	twheel_hrtimer_setup(item, fire, CLOCK_MONOTONIC, mode);
 }
 
-/* The mode must not change after the setup. */
-static enum hrtimer_mode mode_of(const struct timer_run *run)
+static u64 item_now(void)
 {
-	const struct hrtimer *timer = run->item[0];
-
-	return timer->is_soft ? HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS;
+	return ktime_get_ns();
 }
 
-static u32 add(const struct timer_run *run)
+static bool item_add(struct hrtimer *timer, u64 expires)
 {
-	enum hrtimer_mode mode = mode_of(run);
-	u64 now = ktime_get_ns();
-	u32 i;
-
-	for (i = 0; i < run->nr; i++)
-		hrtimer_start(run->item[i], ns_to_ktime(now + run->delay[i]), mode);
-	return run->nr;
+	hrtimer_start(timer, ns_to_ktime(expires), mode);
+	return true;
 }
 
-static u32 cancel(const struct timer_run *run)
+static bool item_cancel(struct hrtimer *timer)
 {
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++)
-		done += hrtimer_try_to_cancel(run->item[i]) == 1;
-	return done;
+	return hrtimer_try_to_cancel(timer) == 1;
 }
 
 /* hrtimer_start() does not return the previous state. The check costs next to nothing. */
-static u32 rearm(const struct timer_run *run)
+static bool item_rearm(struct hrtimer *timer, u64 expires)
 {
-	u64 now = ktime_get_ns();
-	u32 i, done = 0;
+	bool queued = hrtimer_is_queued(timer);
 
-	for (i = 0; i < run->nr; i++) {
-		done += hrtimer_is_queued(run->item[i]);
-		hrtimer_start(run->item[i], ns_to_ktime(now + run->delay[i]), HRTIMER_MODE_ABS);
-	}
-	return done;
+	hrtimer_start(timer, ns_to_ktime(expires), mode);
+	return queued;
 }
 
-static u32 pairs(const struct timer_run *run)
-{
-	u64 now = ktime_get_ns();
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++) {
-		done += hrtimer_try_to_cancel(run->item[i]) == 1;
-		hrtimer_start(run->item[(s64)i - 1], ns_to_ktime(now + run->delay[i]),
-			      HRTIMER_MODE_ABS);
-	}
-	return done;
-}
+#include "timer_loops.h"
 
 const struct timer_contender bench_hrtimer = {
 	.name		= "hrtimer",

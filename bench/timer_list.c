@@ -21,53 +21,29 @@ static void init(void *item, bool held)
 	timer_setup((struct timer_list *)item, fire, 0);
 }
 
-static u32 add(const struct timer_run *run)
+static u64 item_now(void)
 {
-	unsigned long now = jiffies;
-	struct timer_list *timer;
-	u32 i;
-
-	for (i = 0; i < run->nr; i++) {
-		timer = run->item[i];
-		timer->expires = now + run->delay[i];
-		add_timer(timer);
-	}
-	return run->nr;
+	return jiffies;
 }
 
-static u32 cancel(const struct timer_run *run)
+static bool item_add(struct timer_list *timer, u64 expires)
 {
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++)
-		done += timer_delete(run->item[i]);
-	return done;
+	timer->expires = expires;
+	add_timer(timer);
+	return true;
 }
 
-static u32 rearm(const struct timer_run *run)
+static bool item_cancel(struct timer_list *timer)
 {
-	unsigned long now = jiffies;
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++)
-		done += mod_timer(run->item[i], now + run->delay[i]);
-	return done;
+	return timer_delete(timer);
 }
 
-static u32 pairs(const struct timer_run *run)
+static bool item_rearm(struct timer_list *timer, u64 expires)
 {
-	unsigned long now = jiffies;
-	struct timer_list *timer;
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++) {
-		done += timer_delete(run->item[i]);
-		timer = run->item[(s64)i - 1];
-		timer->expires = now + run->delay[i];
-		add_timer(timer);
-	}
-	return done;
+	return mod_timer(timer, expires);
 }
+
+#include "timer_loops.h"
 
 const struct timer_contender bench_timer_list = {
 	.name		= "timer_list",

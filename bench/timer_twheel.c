@@ -70,47 +70,27 @@ static void init(void *item, bool held)
 	twheel_timer_init(item, wheel, fire);
 }
 
-static u32 add(const struct timer_run *run)
+static u64 item_now(void)
 {
-	u64 now = twheel_now(wheel);
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++)
-		done += !twheel_timer_add(run->item[i], now + run->delay[i]);
-	return done;
+	return twheel_now(wheel);
 }
 
-static u32 cancel(const struct timer_run *run)
+static bool item_add(struct twheel_timer *timer, u64 deadline)
 {
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++)
-		done += !twheel_timer_cancel(run->item[i]);
-	return done;
+	return !twheel_timer_add(timer, deadline);
 }
 
-static u32 rearm(const struct timer_run *run)
+static bool item_cancel(struct twheel_timer *timer)
 {
-	u64 now = twheel_now(wheel);
-	u32 i, done = 0;
-
-	for (i = 0; i < run->nr; i++)
-		done += twheel_timer_rearm(run->item[i], now + run->delay[i],
-					   TWHEEL_REARM_ALWAYS) == 1;
-	return done;
+	return !twheel_timer_cancel(timer);
 }
 
-static u32 pairs(const struct timer_run *run)
+static bool item_rearm(struct twheel_timer *timer, u64 deadline)
 {
-	u64 now = twheel_now(wheel);
-	u32 i, done = 0, lost = 0;
-
-	for (i = 0; i < run->nr; i++) {
-		done += !twheel_timer_cancel(run->item[i]);
-		lost += !!twheel_timer_add(run->item[(s64)i - 1], now + run->delay[i]);
-	}
-	return done - lost;
+	return twheel_timer_rearm(timer, deadline, TWHEEL_REARM_ALWAYS) == 1;
 }
+
+#include "timer_loops.h"
 
 static u64 moves(void)
 {
