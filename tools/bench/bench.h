@@ -152,15 +152,15 @@ int memory(const struct contender *contender, unsigned int pending);
 /* suite.c */
 void run_suite(const struct options *options);
 
-/* output.c */
-void set_exact(void);
-bool is_exact(void);
-void discard(bool yes);
+/*
+ * output.c: times are numbers of instructions, samples are not printed, and something has gone
+ * wrong.
+ */
+extern bool exact, discarding, failed;
+
 void sample_ns(const struct contender *contender, const char *figure, unsigned int pending,
 	       double value);
-void end_suite(void);
 void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
-bool has_failed(void);
 void sample(const struct contender *contender, const char *figure, unsigned int pending,
 	    const char *unit, double value);
 void skip(const struct contender *contender, const char *figure, unsigned int pending,

@@ -203,7 +203,7 @@ static void report(const struct churn *c, const char *figure, const struct total
 
 static void report_all(const struct churn *c)
 {
-	if (!is_exact())
+	if (!exact)
 		report(c, "fill", &c->filled);
 	report(c, "add", &c->added);
 	report(c, "cancel", &c->cancelled.all);

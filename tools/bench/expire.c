@@ -125,7 +125,7 @@ static int burst(const struct contender *contender, unsigned int pending, double
 static int bursts(const struct contender *contender, unsigned int pending, double add_ns,
 		  uint64_t pause_ns, uint64_t *lowest)
 {
-	unsigned int i, nr = is_exact() ? EXACT_BURSTS : 1;
+	unsigned int i, nr = exact ? EXACT_BURSTS : 1;
 	uint64_t ns = 0;
 	int error = 0;
 
@@ -143,7 +143,7 @@ int expire(const struct contender *contender, unsigned int pending, double add_n
 	uint64_t expire_ns, deliver_ns;
 	int error;
 
-	if (is_exact() && pending > EXACT_DUE)
+	if (exact && pending > EXACT_DUE)
 		pending = EXACT_DUE;
 	error = bursts(contender, pending, add_ns, 0, &expire_ns);
 	if (error)

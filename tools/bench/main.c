@@ -68,7 +68,7 @@ static void parse_one(struct options *options, int code)
 		break;
 	case 'e':
 		options->budget_ns = 100 * NSEC_PER_MSEC;
-		set_exact();
+		exact = true;
 		break;
 	case 'm':
 		options->memory = false;
@@ -162,11 +162,11 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	raise_limits(&options);
 	pin_to_cpu();
-	if (is_exact())
+	if (exact)
 		yield_to_kernel();
 	run_suite(&options);
-	if (has_failed())
+	if (failed)
 		return 1;
-	end_suite();
+	puts("end suite=device");
 	return 0;
 }

@@ -10,29 +10,7 @@
 
 #include "bench.h"
 
-static bool failed, exact, discarding;
-
-/* Times are numbers of instructions. */
-void set_exact(void)
-{
-	exact = true;
-}
-
-bool is_exact(void)
-{
-	return exact;
-}
-
-/* Do not print samples. */
-void discard(bool yes)
-{
-	discarding = yes;
-}
-
-void end_suite(void)
-{
-	puts("end suite=device");
-}
+bool exact, discarding, failed;
 
 void failure(const char *format, ...)
 {
@@ -44,11 +22,6 @@ void failure(const char *format, ...)
 	vprintf(format, args);
 	va_end(args);
 	putchar('\n');
-}
-
-bool has_failed(void)
-{
-	return failed;
 }
 
 static void words(const char *kind, const struct contender *contender, const char *figure,

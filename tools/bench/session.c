@@ -25,7 +25,7 @@ int session_open(struct session *session, const struct contender *contender, uns
 	uint64_t now;
 	int error;
 
-	if (is_exact())
+	if (exact)
 		sleep_until(now_ns() + QUIET_NS);
 	now = now_ns();
 	*session = (struct session){ .contender = contender, .nr = nr };

@@ -92,8 +92,8 @@ static void run_all(unsigned int repetition, const struct options *options)
 
 void run_suite(const struct options *options)
 {
-	for (unsigned int i = 0; i < options->repetitions + is_exact(); i++) {
-		discard(is_exact() && !i);
+	for (unsigned int i = 0; i < options->repetitions + exact; i++) {
+		discarding = exact && !i;
 		run_all(i, options);
 	}
 }
