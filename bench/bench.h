@@ -26,17 +26,6 @@ struct bench_config {
 	u64		ahead_ns;
 };
 
-/**
- * struct bench_suite - comparison of several contenders
- * @name: value of the parameter @suite
- * @run: runs the suite and reports by bench_sample(). Fails on incorrect behaviour, never because
- *	of low speed.
- */
-struct bench_suite {
-	const char	*name;
-	int		(*run)(const struct bench_config *config);
-};
-
 void bench_report(const char *suite, bool exact, const char *only);
 void bench_repetition(unsigned int rep);
 bool bench_wanted(const char *of, const char *variant);

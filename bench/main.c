@@ -44,7 +44,10 @@ static unsigned int nr = 1000000;
 module_param(nr, uint, 0444);
 MODULE_PARM_DESC(nr, "number of timers or operations (default 1000000)");
 
-static const struct bench_suite suites[] = {
+static const struct {
+	const char	*name;
+	int		(*run)(const struct bench_config *config);
+} suites[] = {
 	{ "timer",		timer_suite },
 	{ "memory",		memory_suite },
 	{ "purgatory",		purgatory_suite },

@@ -97,8 +97,4 @@ const struct contender peer = {
 	.close = close_cells,
 };
 
-const unsigned int peer_batch = 1;
-const bool peer_in_kernel = true;
-int (*const peer_watch)(struct session *session, const uint32_t *ops, const uint64_t *keys,
-			unsigned int nr, unsigned int need);
-int (*const peer_signal)(struct session *session, const uint64_t *keys, unsigned int nr);
+PEER_WITHOUT_KEYS(true);

@@ -201,4 +201,4 @@ const struct contender peer = {
 	.close = close_heap,
 };
 
-PEER_WITHOUT_KEYS;
+PEER_WITHOUT_KEYS(false);

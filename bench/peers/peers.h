@@ -26,9 +26,9 @@ extern int (*const peer_watch)(struct session *session, const uint32_t *ops, con
 			       unsigned int nr, unsigned int need);
 extern int (*const peer_signal)(struct session *session, const uint64_t *keys, unsigned int nr);
 
-#define PEER_WITHOUT_KEYS						\
+#define PEER_WITHOUT_KEYS(in_kernel)					\
 	const unsigned int peer_batch = 1;				\
-	const bool peer_in_kernel;					\
+	const bool peer_in_kernel = in_kernel;				\
 	int (*const peer_watch)(struct session *session, const uint32_t *ops,	\
 				const uint64_t *keys, unsigned int nr,	\
 				unsigned int need);			\

@@ -156,4 +156,4 @@ const struct contender peer = {
 	.close = close_wheel,
 };
 
-PEER_WITHOUT_KEYS;
+PEER_WITHOUT_KEYS(false);

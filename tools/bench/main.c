@@ -46,14 +46,6 @@ static unsigned int parse_number(const char *text, unsigned int least)
 	return number;
 }
 
-static void set_quick(struct options *options)
-{
-	options->repetitions = 2;
-	options->operations = 1000;
-	options->budget_ns = 100 * NSEC_PER_MSEC;
-	options->memory = false;
-}
-
 static void parse_one(struct options *options, int code)
 {
 	switch (code) {
@@ -74,7 +66,10 @@ static void parse_one(struct options *options, int code)
 		options->memory = false;
 		break;
 	case 'q':
-		set_quick(options);
+		options->repetitions = 2;
+		options->operations = 1000;
+		options->budget_ns = 100 * NSEC_PER_MSEC;
+		options->memory = false;
 		break;
 	case 'h':
 		fputs(help, stdout);

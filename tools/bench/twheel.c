@@ -60,24 +60,16 @@ struct device {
 	struct twheel_event		events[LARGE_BATCH];
 };
 
-static int open_device(struct session *session, unsigned int at_once)
+static int open_device(struct session *session)
 {
 	struct device *device = session->data;
+	const struct contender *contender = session->contender;
 
-	device->keys = session->contender->signal ? 1 : 0;
-	device->at_once = at_once;
+	device->keys = contender->signal ? 1 : 0;
+	device->at_once = contender == &twheel_single || contender == &twheel_keys1 ?
+			  1 : contender->batch;
 	device->fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	return device->fd < 0 ? -errno : 0;
-}
-
-static int open_single(struct session *session)
-{
-	return open_device(session, 1);
-}
-
-static int open_batch(struct session *session)
-{
-	return open_device(session, session->contender->batch);
 }
 
 static void close_device(struct session *session)
@@ -315,12 +307,12 @@ static int take(struct session *session, unsigned int timeout_ms)
 
 static_assert(LARGE_BATCH <= TWHEEL_MAX_BATCH, "a batch fits in one call");
 
-#define DEVICE(open_function, kind, most, how, signal_function) {	\
+#define DEVICE(kind, most, how, signal_function) {	\
 	.name = "twheel",				\
 	.case_name = kind,				\
 	.batch = most,					\
 	.data_size = sizeof(struct device),		\
-	.open = open_function,				\
+	.open = open_device,				\
 	.add = add_##how,				\
 	.cancel = cancel_##how,			\
 	.signal = signal_function,			\
@@ -330,10 +322,9 @@ static_assert(LARGE_BATCH <= TWHEEL_MAX_BATCH, "a batch fits in one call");
 	.close = close_device,				\
 }
 
-const struct contender twheel_single = DEVICE(open_single, "single", BATCH, single, NULL);
-const struct contender twheel_batch = DEVICE(open_batch, "batch64", BATCH, batch, NULL);
-const struct contender twheel_large_batch = DEVICE(open_batch, "batch1024", LARGE_BATCH, batch,
-							    NULL);
-const struct contender twheel_keys1 = DEVICE(open_single, "keys1", BATCH, single, signal_single);
-const struct contender twheel_keys1_batch = DEVICE(open_batch, "keys1-batch64", BATCH,
-							    batch, signal_batch);
+const struct contender twheel_single = DEVICE("single", BATCH, single, NULL);
+const struct contender twheel_batch = DEVICE("batch64", BATCH, batch, NULL);
+const struct contender twheel_large_batch = DEVICE("batch1024", LARGE_BATCH, batch, NULL);
+const struct contender twheel_keys1 = DEVICE("keys1", BATCH, single, signal_single);
+const struct contender twheel_keys1_batch = DEVICE("keys1-batch64", BATCH, batch,
+							    signal_batch);

@@ -51,23 +51,13 @@ static int handle(struct session *session, const struct io_uring_cqe *cqe, uint6
 	return cqe->res;
 }
 
-static int open_ring(struct session *session, unsigned int at_once)
+static int open_ring(struct session *session)
 {
 	struct uring *uring = session->data;
 
-	uring->at_once = at_once;
+	uring->at_once = session->contender == &uring_single ? 1 : session->contender->batch;
 	uring->ring.handle = handle;
 	return ring_init(&uring->ring, session, 0);
-}
-
-static int open_single(struct session *session)
-{
-	return open_ring(session, 1);
-}
-
-static int open_batch(struct session *session)
-{
-	return open_ring(session, session->contender->batch);
 }
 
 static void close_ring(struct session *session)
@@ -146,12 +136,12 @@ static int rearm(struct session *session, const uint32_t *numbers, unsigned int 
 	return do_all(session, numbers, nr, KIND_REARM, 1);
 }
 
-#define URING(open_function, kind, most) {	\
+#define URING(kind, most) {			\
 	.name = "io_uring",			\
 	.case_name = kind,			\
 	.batch = most,				\
 	.data_size = sizeof(struct uring),	\
-	.open = open_function,			\
+	.open = open_ring,			\
 	.add = add,				\
 	.cancel = cancel,			\
 	.rearm = rearm,				\
@@ -159,6 +149,6 @@ static int rearm(struct session *session, const uint32_t *numbers, unsigned int 
 	.close = close_ring,			\
 }
 
-const struct contender uring_single = URING(open_single, "single", BATCH);
-const struct contender uring_batch = URING(open_batch, "batch64", BATCH);
-const struct contender uring_large_batch = URING(open_batch, "batch1024", LARGE_BATCH);
+const struct contender uring_single = URING("single", BATCH);
+const struct contender uring_batch = URING("batch64", BATCH);
+const struct contender uring_large_batch = URING("batch1024", LARGE_BATCH);
