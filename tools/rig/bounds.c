@@ -98,7 +98,8 @@ static void check_watchers(void)
 	struct twheel_purgatory *purgatory = program_purgatory(WATCHERS);
 	struct program_op *ops = calloc(WATCHERS, sizeof(*ops));
 	struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY, .nr_keys = 1, .specs = &spec,
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
+		.nr_keys = 1, .specs = &spec,
 	};
 	unsigned int call, i;
 	u32 nr;
