@@ -125,7 +125,7 @@ static __always_inline void op_take_references(struct twheel_op *op, unsigned in
 static __always_inline void op_begin(struct twheel_op *op, struct twheel_shard *shard, u8 state,
 				     u64 tick)
 {
-	/* Under the lock, so that look-ups rely on it while they hold the lock: see dev/file.c. */
+	/* Under the lock, so that look-ups rely on it while they hold the lock: see dev/op.c. */
 	WRITE_ONCE(op->timer.shard_flags, (unsigned long)shard | op->timer.shard_flags);
 	WRITE_ONCE(op->state, state | OP_PENDING);
 	trace_twheel_op_add(op, shard->clock);
