@@ -22,7 +22,7 @@ static void ended(struct wait *wait, enum wait_end end)
 {
 }
 
-/* Execute what is queued, and what has ended until now, in this process and in the main process. */
+/* Submit the queued commands, and handle the events of this process and of the main process. */
 static void run_events(void)
 {
 	struct wait last = { .fn = ended };
