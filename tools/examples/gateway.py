@@ -84,10 +84,11 @@ class Gateway:
         pending = self.purgatory.list(others=True)
         payments = {op.cookie for op in pending if not op.detached}
         sessions = {op.cookie: op.id for op in pending if op.detached}
-        open_payments = self.db.rows("SELECT id, deadline FROM payment WHERE state IS NULL")
-        for payment, deadline in open_payments:
+        open_payments = self.db.rows("SELECT id, amount, deadline FROM payment WHERE state IS NULL")
+        for payment, amount, deadline in open_payments:
             if payment not in payments:
                 self.watch(payment, deadline)
+            self.ask(payment, amount)
         for (session,) in self.db.rows("SELECT id FROM session WHERE ended IS NULL"):
             # After an update of the module, an operation has another id.
             self.set_operation(session, sessions.get(session) or self.begin(session))
@@ -132,6 +133,12 @@ class Gateway:
                 return
         self.decide(payment)
 
+    def ask(self, payment: int, amount: int) -> None:
+        """After a restart a bank may be asked twice. It knows the payment by its number."""
+        for bank in BANKS:
+            if bank not in self.answers(payment):
+                send(bank, payment, amount)
+
     def ended(self, event: twheel.Event) -> None:
         if event.reason != twheel.Reason.CANCELLED:
             self.decide(event.cookie)
@@ -155,8 +162,7 @@ class Gateway:
         )
         if payment:
             self.watch(payment, deadline)
-            for bank in BANKS:
-                ask(bank, payment, amount)
+            self.ask(payment, amount)
         while True:
             ((payment, state),) = self.db.rows("SELECT id, state FROM payment WHERE name = ?", name)
             if state:
@@ -212,7 +218,6 @@ def open_listener() -> socket.socket:
     if fd is not None:
         return socket.socket(fileno=fd)
     listener = bound(socket.SOCK_STREAM, "socket")
-    listener.listen(1000)
     notify("FDSTORE=1\nFDNAME=listener", listener.fileno())
     return listener
 
@@ -228,7 +233,9 @@ async def serve() -> None:
     listener = open_listener()
     gateway = Gateway(open_purgatory())
     gateway.recover()
-    async with await asyncio.start_unix_server(gateway.client, sock=listener) as server:
+    async with await asyncio.start_unix_server(
+        gateway.client, sock=listener, backlog=1000
+    ) as server:
         notify("READY=1")
         await server.serve_forever()
 
@@ -247,7 +254,7 @@ def work() -> None:
                 )
 
 
-def ask(bank: str, payment: int, amount: int) -> None:
+def send(bank: str, payment: int, amount: int) -> None:
     """Stands for a message over the network. One that is lost is an answer that does not come."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender, contextlib.suppress(OSError):
         sender.setblocking(False)
