@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 
 import twheel
 from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Right, Watch, _lib
-from twheel._purgatory import EVENT, interval
+from twheel._purgatory import EVENT, events_of, interval
 
 NAME = "python-test"
 LAYOUT = pathlib.Path(__file__).parent / "../../../Documentation/ABI/dump"
@@ -130,6 +130,16 @@ class Layout(unittest.TestCase):
             offset, length = int(field[1]), int(field[2])
             packed[offset : offset + length] = number.to_bytes(length, sys.byteorder)
         self.assertEqual(EVENT.unpack(packed), tuple(range(len(names))))
+
+    def test_an_event_may_have_values_of_a_newer_module(self) -> None:
+        old, new = events_of(
+            EVENT.pack(1, 0, 0, 0, 0, Reason.EXPIRED, 0, 0, Clock.REALTIME, 1, 0, 0, 0)
+            + EVENT.pack(2, 0, 0, 0, 0, 9, 0, 0, 11, 1, 0, 0, 0)
+        )
+        self.assertIs(old.reason, Reason.EXPIRED)
+        self.assertIs(old.clock, Clock.REALTIME)
+        self.assertEqual((new.reason, new.clock, new.reason.name), (9, 11, "UNKNOWN_9"))
+        self.assertRaises(ValueError, Clock, "UTC")
 
 
 class WriteOnly(Calls):

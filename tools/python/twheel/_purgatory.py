@@ -43,7 +43,19 @@ def parameters_of(
     return declare
 
 
-class Reason(enum.IntEnum):
+class Number(enum.IntEnum):
+    """Numbers of the interface. A module that is newer than this package may have further ones."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, int):
+            return None
+        member = int.__new__(cls, value)
+        member._name_, member._value_ = f"UNKNOWN_{value}", value
+        return member
+
+
+class Reason(Number):
     """How an operation ended."""
 
     COMPLETED = 1
@@ -51,7 +63,7 @@ class Reason(enum.IntEnum):
     CANCELLED = 3
 
 
-class Condition(enum.IntEnum):
+class Condition(Number):
     """When signals complete an operation."""
 
     NONE = 0
@@ -61,7 +73,7 @@ class Condition(enum.IntEnum):
     SUM = 4
 
 
-class Clock(enum.IntEnum):
+class Clock(Number):
     """Clock of a deadline."""
 
     REALTIME = 0
@@ -352,10 +364,10 @@ def events_of(packed: bytes) -> list[Event]:
             id,
             cookie,
             value,
-            CLOCKS[clock],
+            CLOCKS.get(clock) or Clock(clock),
             None if deadline == _lib.NEVER else deadline,
             time,
-            REASONS[reason],
+            REASONS.get(reason) or Reason(reason),
             bool(flags & _lib.EVENT_MORE),
             error,
             expirations,
