@@ -70,7 +70,7 @@ shell: ## a second shell in that VM, from another terminal (DEMO_KERNEL=)
 #: To check a change
 
 check-quick: ## before a commit: static checks, tools, KUnit, a short run of the native rig
-check: ## before a push: all kinds of tests, about ten minutes
+check: ## before a push: all kinds of tests
 check-long: ## before a release: all tests on all kernels, more than two hours (MINUTES=)
 check:
 	@scripts/install-packages check

@@ -7,9 +7,9 @@
  * twheelctl is built on it.
  *
  * Unless stated otherwise, a function returns 0 on success, and -1 with errno set on
- * failure. A failed call has not changed the purgatory, except after EINTR, see below.
- * Each function has a manual page; Documentation/device-calls.rst lists the errors of
- * each call.
+ * failure. A failed call has not changed the purgatory, except after EINTR, see below,
+ * and EFAULT of an output. Each function has a manual page;
+ * Documentation/device-calls.rst lists the errors of each call.
  *
  * The library sets the sizes of structures and array entries, such as key_size. A
  * structure can be reused as it is.
@@ -17,9 +17,10 @@
  * The library keeps no state and prints nothing. All functions are thread-safe, also
  * on a shared descriptor, but a struct twheel_batch must be used by one thread at a time.
  *
- * No call is restarted after EINTR.  twheel_read_events() fails with EINTR when a signal
- * handler ran. A call that ends or signals many operations fails with EINTR only if a
- * signal kills the process; its counts are the operations ended so far.
+ * No call is restarted after EINTR. twheel_read_events() fails with EINTR when a signal
+ * handler without SA_RESTART ran; signal() sets that flag, and sigaction() need not. A call
+ * that ends or signals many operations fails with EINTR only if a signal kills the process;
+ * its counts are the operations ended so far.
  *
  * When a structure of <linux/twheel.h> grows, the functions that take it get a new
  * symbol version, and existing programs keep using the old version.
@@ -331,7 +332,7 @@ int twheel_exchange(int fd, uint64_t id, uint64_t from, uint64_t to);
  * delivered to exactly one reader.
  *
  * Return: the number of events; 0 after the last event, as after twheel_drain(); or -1,
- * with EAGAIN if no event is queued and EINTR if a signal handler ran.
+ * with EAGAIN if no event is queued and EINTR if a signal handler without SA_RESTART ran.
  */
 ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr);
 

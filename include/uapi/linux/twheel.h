@@ -232,7 +232,7 @@ struct twheel_unwatch_args {
  * struct twheel_signal_args - TWHEEL_IOC_SIGNAL: signal a key
  * @key: the key
  * @amount: added to the sums of operations with TWHEEL_COND_SUM; 0 means 1
- * @value: copied to the events of the operations that this signal completes
+ * @value: copied to the events of the operations that this signal completes; not kept otherwise
  * @limit: maximum number of operations to complete; 0 for no limit
  * @flags: must be zero
  * @completed: out: number of operations that were completed
