@@ -504,6 +504,7 @@ static void *watch_many(void *arg)
 static void check_watch(void)
 {
 	struct program_op *ops = calloc(GROWN_KEYS, sizeof(*ops));
+	struct twheel_purgatory_stats stats;
 	struct task_struct *completer;
 	unsigned long watcher;
 
@@ -520,6 +521,10 @@ static void check_watch(void)
 	kthread_stop(completer);
 	pthread_join(watcher, NULL);
 	WRITE_ONCE(rig_at_alloc, NULL);
+	complete_pending();
+	twheel_purgatory_get_stats(shared, &stats);
+	/* The end of the purgatory would wait for them for ever. */
+	expect(!stats.pending, "%llu operations are found by no key", stats.pending);
 	twheel_purgatory_destroy(shared);
 	free(ops);
 	WRITE_ONCE(stop, false);
