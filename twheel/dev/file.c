@@ -424,20 +424,22 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
 {
 	struct twheel_file_op *file_op;
-	bool found;
+	bool got, found;
 	u64 id;
 
 	while (*index < TWHEEL_INDEX_END) {
 		rcu_read_lock();
 		file_op = twheel_ids_next(&instance->ids, index);
-		found = file_op && twheel_file_op_try_get(file_op);
-		rcu_read_unlock();
-		id = found ? twheel_file_op_id(file_op) : TWHEEL_NO_ID;
-		if (id != TWHEEL_NO_ID && twheel_id_index(&instance->ids, id) == *index &&
-		    twheel_file_op_file(file_op)->instance == instance)
-			return file_op;
-		if (found)
+		got = file_op && twheel_file_op_try_get(file_op);
+		id = got ? twheel_file_op_id(file_op) : TWHEEL_NO_ID;
+		found = id != TWHEEL_NO_ID && twheel_id_index(&instance->ids, id) == *index &&
+			twheel_file_op_file(file_op)->instance == instance;
+		/* Within the section, see twheel_ids_exit(). */
+		if (got && !found)
 			twheel_file_op_put(file_op);
+		rcu_read_unlock();
+		if (found)
+			return file_op;
 		/* It was removed in the meantime, or some leaves are empty. */
 		*index += !!file_op;
 		cond_resched();

@@ -30,6 +30,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "../compat.h"
@@ -74,11 +75,20 @@ void twheel_ids_init(struct twheel_ids *ids)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_init);
 
-/* Destroy a table without leaves. May sleep. */
+/*
+ * Destroy a table without objects. A look-up in another table may have taken the last reference to
+ * one that was here before: wait until it has removed the leaf, see op.c. May sleep.
+ */
 void twheel_ids_exit(struct twheel_ids *ids)
 {
+	bool used;
 	u32 nr;
 
+	spin_lock(&ids->lock);
+	used = ids->nr_used;
+	spin_unlock(&ids->lock);
+	if (used)
+		synchronize_rcu();
 	WARN_ON_ONCE(ids->nr_used);
 	for (nr = 0; nr < ARRAY_SIZE(ids->block); nr++)
 		kvfree(ids->block[nr]);

@@ -52,6 +52,9 @@
  *
  * If it takes a reference to the new life, it does not read the id of the old one. Until the new id
  * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up.
+ *
+ * The operation may then be of another instance, and this its last reference. It is dropped before
+ * the end of the read-side section, for which the end of that instance waits.
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -136,13 +139,13 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 	file_op = twheel_ids_find(&call->file->instance->ids, id);
 	if (file_op && !twheel_file_op_try_get(file_op))
 		file_op = NULL;
+	if (file_op && unlikely(twheel_file_op_id(file_op) != id || !call_may_use(call, file_op))) {
+		/* Within the section, see twheel_ids_exit(). */
+		twheel_file_op_put(file_op);
+		file_op = NULL;
+	}
 	rcu_read_unlock();
-	if (!file_op)
-		return ERR_PTR(-ENOENT);
-	if (likely(twheel_file_op_id(file_op) == id && call_may_use(call, file_op)))
-		return file_op;
-	twheel_file_op_put(file_op);
-	return ERR_PTR(-ENOENT);
+	return file_op ?: ERR_PTR(-ENOENT);
 }
 
 /* Calls on an operation */
@@ -216,7 +219,7 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
  *
  * The memory of the watches of an add follows the operation. Those of a TWHEEL_IOC_WATCH are in a
  * chunk, which is freed with its last watch, so that an operation which keeps watching and
- * unwatching keys does not grow. A chunk is added before its watches are attached, since another
+ * unwatching keys does not grow without a bound: it has a chunk for each key at most. A chunk is added before its watches are attached, since another
  * thread may unwatch them at once. Until the number of attached watches is known, all count as
  * used, and one more for the call.
  */
