@@ -10,7 +10,18 @@
  *
  * The other watches are linked before the first one. A signal that finds them finds that the
  * operation is not pending yet, and comes before the add. So once it is pending, all of its keys
- * are linked, and no signal is lost.
+ * are linked, and no signal is lost:
+ *
+ *	adding CPU			CPU that signals another key than the first one
+ *	----------			-----------------------------------------------
+ *	link the other watches		store what the adder reads
+ *	lock the first bucket		lock the other bucket
+ *	link, arm, unlock		if the operation is not pending:
+ *	smp_mb()				smp_mb(), look once more
+ *	the caller reads
+ *
+ * The two CPUs lock different buckets. By the barriers, the caller sees the store, or the signal
+ * finds the operation pending.
  *
  * Predicates
  * ----------
@@ -185,9 +196,11 @@ static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 					   struct twheel_watch *watch, u64 tick)
 {
 	struct twheel_key_at at __uninitialized;
+	/* When it is pending, others may free it. */
+	bool several = watch->next;
 	int err;
 
-	if (unlikely(watch->next))
+	if (unlikely(several))
 		op_link_rest(&purgatory->keys, watch);
 	at = twheel_key_lock(&purgatory->keys, watch->hash);
 	err = twheel_purgatory_charge(purgatory);
@@ -202,6 +215,9 @@ static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 	twheel_key_unlock_irqs_off(&at);
 	if (unlikely(err))
 		twheel_op_unlink(op);
+	/* Pairs with the barrier in op_lock_unstarted(). */
+	else if (unlikely(several))
+		smp_mb();
 	twheel_irqs_enable();
 	return err;
 }

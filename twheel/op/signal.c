@@ -4,9 +4,9 @@
  *
  * If there is one, it visits this, and ends its operation with the lock of the bucket dropped. It
  * visits several in bounded chunks. With the lock of the key's bucket held it counts the
- * signal, claims operations and unlinks their watches of this key, and collects operations
- * with a predicate. With the lock dropped it unlinks the claimed ones from their wheel and
- * other keys, and runs callbacks and predicates. One chunk is usually enough. Otherwise two
+ * signal, claims operations, which takes them off their wheel, unlinks their watches of this
+ * key, and collects operations with a predicate. With the lock dropped it unlinks the claimed
+ * ones from their other keys, and runs callbacks and predicates. One chunk is usually enough. Otherwise two
  * marks, watches without an operation, keep the position until the next chunk:
  *
  *	w1  w2  [cursor]  w3  w4  [end]  w5
@@ -115,6 +115,14 @@ static __always_inline bool signal_may_end(struct twheel_op *op, enum signal_kin
 	       (kind != SIGNAL_CHECK && twheel_op_claim_cell(op, kind == SIGNAL_CANCEL));
 }
 
+/* Lock an operation whose add links further keys, if it is pending by now: see op_add.c. */
+static noinline struct twheel_shard *op_lock_unstarted(struct twheel_op *op)
+{
+	/* Pairs with the barrier in op_begin_linked(). */
+	smp_mb();
+	return twheel_op_lock_linked(op);
+}
+
 /*
  * Visit a watch. An operation to check has a reference, and so has a claimed one if @fn runs after
  * its callback. A claimed one is unlinked from this key.
@@ -127,8 +135,11 @@ static __always_inline enum signal_visit signal_visit(const struct signal_args *
 	struct twheel_op *op = watch->op;
 	struct twheel_shard *shard = twheel_op_lock_linked(op);
 
-	if (unlikely(!shard))
-		return VISIT_DONE;
+	if (unlikely(!shard)) {
+		shard = op_lock_unstarted(op);
+		if (!shard)
+			return VISIT_DONE;
+	}
 	if (likely(twheel_timer_pending(&op->timer)) && signal_may_end(op, args->kind)) {
 		if (args->kind == SIGNAL_CANCEL)
 			visit = VISIT_CLAIMED;
@@ -426,8 +437,8 @@ EXPORT_SYMBOL_GPL(twheel_check_and_complete);
  * twheel_cancel_for_key - cancel the operations that watch a key
  * @purgatory: the purgatory
  * @key: the key
- * @fn: called for each operation that this call cancelled, after its callback, with a
- *	reference that is dropped when @fn returns; may be NULL. It must neither sleep nor
+ * @fn: called for each operation that this call cancelled, after its callback, with the
+ *	exceptions listed at &struct twheel_op_ops, and with a reference that is dropped when @fn returns; may be NULL. It must neither sleep nor
  *	wait for the end of an operation or of the purgatory.
  * @data: for @fn
  * @flags: as for twheel_signal_some()
