@@ -8,6 +8,8 @@
  * Machines differ too much for a limit in ms: the lateness is compared with the time that the
  * many operations take in the same round, and with rounds without them. The threads of the
  * rig are scheduled by the kernel of this machine, as reapers are.
+ *
+ * A change of the clock is noticed even in the middle of a re-arm.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +160,51 @@ static bool step_round(unsigned int nr, u64 lead, struct round *round)
 	return true;
 }
 
+static int error_of_watcher;
+
+static void note_error(struct twheel_timer *expired)
+{
+	error_of_watcher = twheel_timer_error(expired);
+	fn(expired);
+}
+
+/* The clock is set and set back. */
+static void step_and_undo(void)
+{
+	u64 now = twheel_now(wall), since = ktime_get_ns();
+	struct timespec64 time = ns_to_timespec64(now + NSEC_PER_SEC);
+
+	WRITE_ONCE(rig_at_snapshot, NULL);
+	do_settimeofday64(&time);
+	time = ns_to_timespec64(now + ktime_get_ns() - since);
+	do_settimeofday64(&time);
+}
+
+/* Between the two looks of a re-arm, which may move the timer to the shard of another CPU. */
+static void check_step_in_rearm(void)
+{
+	u64 since, far = twheel_now(wall) + FAR;
+	unsigned int cpu;
+	int ret;
+
+	for (cpu = 0; cpu < 2; cpu++) {
+		rig_bind(0);
+		twheel_wall_timer_init(&watcher, wall, note_error, TWHEEL_TIMER_CANCEL_ON_SET);
+		expect(!twheel_timer_add(&watcher.timer, far), "the timer was not added");
+		rig_bind(cpu);
+		__atomic_store_n(&ran, 0, __ATOMIC_RELAXED);
+		WRITE_ONCE(rig_at_snapshot, step_and_undo);
+		ret = twheel_timer_rearm(&watcher.timer, far + 1, TWHEEL_REARM_ALWAYS);
+		expect(!rig_at_snapshot, "a re-arm does not look at the clock");
+		expect(ret == 1 || ret == -ECANCELED, "a re-arm returns %d", ret);
+		since = ktime_get_ns();
+		while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
+			wait_since(since);
+		expect(error_of_watcher == -ECANCELED, "the step is not an error of the timer");
+	}
+	rig_bind(0);
+}
+
 static int compare(const void *a, const void *b)
 {
 	u64 x = *(const u64 *)a, y = *(const u64 *)b;
@@ -224,6 +271,7 @@ int main(void)
 	many = program_open("/dev/twheel");
 	neighbour = program_open("/dev/twheel");
 	twheel_timer_init(&timer, wheel, fn);
+	check_step_in_rearm();
 	twheel_wall_timer_init(&watcher, wall, fn, TWHEEL_TIMER_CANCEL_ON_SET);
 
 	quiet = measure(run_round, 1);

@@ -261,7 +261,7 @@ static __always_inline int timer_arm_locked(struct twheel_timer *timer, struct t
 	local->added++;
 	if (unlikely(local != shard))
 		WRITE_ONCE(timer->shard_flags, (unsigned long)local | twheel_timer_flags(timer));
-	twheel_timer_enqueue(local, timer, expires, tick, wall);
+	twheel_timer_enqueue(local, timer, expires, tick, wall, pending);
 	if (mode == ARM_ADD)
 		return 0;
 	return pending ? 1 : 2;

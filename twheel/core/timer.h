@@ -39,10 +39,13 @@ static __always_inline void twheel_timer_detach(struct twheel_shard *shard,
 	debug_object_deactivate(timer, &twheel_timer_descr);
 }
 
-/* Make a timer that is not pending and belongs to the locked shard expire at @tick. */
+/*
+ * Make a timer that is on no list and belongs to the locked shard expire at @tick. @rearm: it was
+ * pending.
+ */
 static __always_inline void twheel_timer_enqueue(struct twheel_shard *shard,
 						 struct twheel_timer *timer, u64 expires, u64 tick,
-						 bool wall)
+						 bool wall, bool rearm)
 {
 	u64 next;
 
@@ -50,7 +53,7 @@ static __always_inline void twheel_timer_enqueue(struct twheel_shard *shard,
 	debug_object_activate(timer, &twheel_timer_descr);
 	timer->node.expires = expires;
 	if (unlikely(wall))
-		next = twheel_wall_add(shard, timer);
+		next = twheel_wall_add(shard, timer, rearm);
 	else
 		next = twheel_queue_add(&shard->queue, &timer->node, tick);
 	if (unlikely(next < shard->armed))
@@ -106,7 +109,8 @@ static __always_inline void twheel_timer_start(struct twheel_shard *shard,
 	if (unlikely(shard->forwarded != kernel_tick))
 		twheel_shard_forward(shard);
 	shard->added++;
-	twheel_timer_enqueue(shard, timer, timer->node.expires, tick, twheel_shard_is_wall(shard));
+	twheel_timer_enqueue(shard, timer, timer->node.expires, tick, twheel_shard_is_wall(shard),
+			     false);
 }
 
 /*

@@ -97,12 +97,13 @@ static bool wall_is_on_set(const struct twheel_timer *timer)
 /* Whether the clock was set since a pending timer was armed, and this cancels the timer. */
 bool twheel_wall_was_set(struct twheel_timer *timer)
 {
+	const struct twheel_wall_part *part = &twheel_wall_timer(timer)->part;
 	u32 changes;
 
 	if (!wall_is_on_set(timer))
 		return false;
 	wall_now(&changes);
-	return twheel_wall_timer(timer)->part.changes != changes;
+	return part->cancelled || part->changes != changes;
 }
 
 /* The lists that stay in order. */
@@ -131,14 +132,16 @@ static struct twheel_timer *fifo_first(const struct twheel_fifo *fifo)
 }
 
 /*
- * Add a timer that is on no list, with its deadline set. Return: 0 if it is due, or its deadline if
- * it is the first one now, or TWHEEL_NEVER.
+ * Add a timer that is on no list, with its deadline set. In a @rearm, the clock may have been set
+ * since twheel_wall_was_set(): the new deadline may be by the old clock, so this cancels the timer.
+ * Return: 0 if it is due, or its deadline if it is the first one now, or TWHEEL_NEVER.
  */
-u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
+u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer, bool rearm)
 {
 	struct twheel_wall_part *part = &twheel_wall_timer(timer)->part;
 	struct twheel_wall *wall = &shard->wall;
 	bool on_set = wall_is_on_set(timer);
+	u32 armed = part->changes;
 
 	lockdep_assert_held(&shard->lock);
 	RB_CLEAR_NODE(&part->queued);
@@ -148,8 +151,8 @@ u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer)
 	}
 	/* After that: either this sees a change, or the work item sees the watcher. */
 	part->past = timer->node.expires <= wall_now(&part->changes);
-	part->cancelled = false;
-	if (part->past) {
+	part->cancelled = rearm && on_set && part->changes != armed;
+	if (part->past || part->cancelled) {
 		fifo_add(&wall->taken, timer);
 		return 0;
 	}

@@ -47,7 +47,7 @@ static inline struct twheel_wall_timer *twheel_wall_timer(struct twheel_timer *t
 	return container_of(timer, struct twheel_wall_timer, timer);
 }
 
-u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer);
+u64 twheel_wall_add(struct twheel_shard *shard, struct twheel_timer *timer, bool rearm);
 void twheel_wall_del(struct twheel_shard *shard, struct twheel_timer *timer);
 bool twheel_wall_was_set(struct twheel_timer *timer);
 u64 twheel_wall_expire(struct twheel_shard *shard, unsigned int budget);

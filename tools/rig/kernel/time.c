@@ -355,9 +355,11 @@ static void *tick_main(void *unused)
 
 static struct notifier_block *clock_notifiers;
 u32 rig_wall_changes;
+void (*rig_at_snapshot)(void);
 
 void ktime_get_snapshot(struct system_time_snapshot *snapshot)
 {
+	void (*fn)(void) = READ_ONCE(rig_at_snapshot);
 	unsigned int seq;
 
 	do {
@@ -365,6 +367,8 @@ void ktime_get_snapshot(struct system_time_snapshot *snapshot)
 		snapshot->clock_was_set_seq = READ_ONCE(rig_wall_changes);
 		snapshot->real = ns_to_ktime(ktime_get_ns() + READ_ONCE(rig_wall_offset));
 	} while (read_seqcount_retry(&rig_wall_seq, seq));
+	if (unlikely(fn))
+		fn();
 }
 
 int pvclock_gtod_register_notifier(struct notifier_block *nb)

@@ -52,6 +52,9 @@ struct system_time_snapshot {
 
 void ktime_get_snapshot(struct system_time_snapshot *snapshot);
 
+/* Called at the end of ktime_get_snapshot(). */
+extern void (*rig_at_snapshot)(void);
+
 static inline u64 ktime_get_ns(void)
 {
 	return rig_clock_ns(CLOCK_MONOTONIC);
