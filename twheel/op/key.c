@@ -531,11 +531,22 @@ bool __twheel_keys_move(struct twheel_keys *keys, bool may_sleep)
 }
 EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_move);
 
+/*
+ * After a move, which another caller may make just now. On PREEMPT_RT the lock lends that one the
+ * priority of this caller, who would otherwise keep it from its CPU.
+ */
+static void keys_resched(struct twheel_keys *keys)
+{
+	spin_lock_bh(&keys->lock);
+	spin_unlock_bh(&keys->lock);
+	cond_resched();
+}
+
 /* Shrink the table as far as its keys allow, after many have been removed. May sleep. */
 void twheel_keys_shrink(struct twheel_keys *keys)
 {
 	do {
-		cond_resched();
+		keys_resched(keys);
 		WRITE_ONCE(keys->look, true);
 	} while (__twheel_keys_move(keys, true));
 }
@@ -565,7 +576,7 @@ int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *wat
 			if (!may_sleep || fatal_signal_pending(current) ||
 			    !__twheel_keys_move(keys, true))
 				return -ENOMEM;
-			cond_resched();
+			keys_resched(keys);
 		}
 	}
 	return 0;
