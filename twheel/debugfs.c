@@ -131,10 +131,10 @@ static void purgatory_show(struct seq_file *file, struct twheel_purgatory *purga
 {
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_get_stats(purgatory, &stats);
+	twheel_purgatory_count(purgatory, &stats);
 	seq_printf(file, "%s max_pending=%u max_watches=%u pending=%llu keys=%llu watches=%llu",
 		   purgatory->name, purgatory->max_pending, purgatory->max_watches,
-		   stats.pending, stats.keys, stats.watches);
+		   stats.pending, twheel_keys_count(&purgatory->keys, true), stats.watches);
 	seq_printf(file, " added=%llu completed=%llu expired=%llu cancelled=%llu rejected=%llu\n",
 		   stats.added, stats.ended[TWHEEL_REASON_COMPLETED],
 		   stats.ended[TWHEEL_REASON_EXPIRED], stats.ended[TWHEEL_REASON_CANCELLED],

@@ -83,7 +83,7 @@ static void check_all_keys(struct kunit *test)
 {
 	unsigned int number, nr_wrong = 0;
 
-	KUNIT_ASSERT_EQ(test, twheel_keys_count(&key_table), nr_keys);
+	KUNIT_ASSERT_EQ(test, twheel_keys_count(&key_table, true), nr_keys);
 	KUNIT_ASSERT_EQ(test, keys_found(&key_table), nr_keys);
 	/*
 	 * A key has a first watch if and only if it is watched. Check the order for hot

@@ -20,7 +20,7 @@ int key_suite_init(struct kunit *test)
 
 void key_suite_exit(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), 0);
+	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table, true), 0);
 	KUNIT_EXPECT_EQ(test, keys_found(&key_table), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&key_table.nr_full), 0);
 	twheel_keys_destroy(&key_table);
@@ -184,7 +184,7 @@ void keys_resize(struct twheel_keys *keys)
 
 void expect_bucket_sizes(struct kunit *test, struct twheel_keys *keys)
 {
-	u64 nr = twheel_keys_count(keys);
+	u64 nr = twheel_keys_count(keys, true);
 	u32 size = twheel_key_table_size(keys->table);
 
 	KUNIT_EXPECT_NULL(test, keys->table->next);

@@ -118,7 +118,7 @@ static void instance_query(struct twheel_instance *instance, struct twheel_query
 	struct twheel_config config;
 
 	twheel_system_config(&config, TWHEEL_CLOCK_MONOTONIC);
-	twheel_purgatory_get_stats(instance->purgatory, &stats);
+	twheel_purgatory_count(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
 		.max_pending		= instance->max_pending,
 		.max_file_pending	= instance->max_file_pending,
@@ -127,7 +127,8 @@ static void instance_query(struct twheel_instance *instance, struct twheel_query
 		.max_keys		= TWHEEL_MAX_KEYS,
 		.files			= READ_ONCE(instance->nr_files),
 		.pending		= stats.pending,
-		.keys			= stats.keys,
+		/* A million buckets take milliseconds. */
+		.keys			= twheel_keys_count(&instance->purgatory->keys, true),
 		.watches		= stats.watches,
 		.added			= stats.added,
 		.completed		= stats.ended[TWHEEL_REASON_COMPLETED],

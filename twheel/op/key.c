@@ -585,8 +585,11 @@ EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_check);
 
 /* All keys */
 
-/* Return: number of keys; approximate while keys are added or removed. */
-u64 twheel_keys_count(struct twheel_keys *keys)
+/*
+ * Return: number of keys; approximate while keys are added or removed, or if a fatal signal ended
+ * the count of a caller that may sleep.
+ */
+u64 twheel_keys_count(struct twheel_keys *keys, bool may_sleep)
 {
 	const struct twheel_key_table *table;
 	u64 nr = 0;
@@ -605,7 +608,9 @@ u64 twheel_keys_count(struct twheel_keys *keys)
 		}
 		rcu_read_unlock();
 		i++;
-	} while (more);
+		if (may_sleep)
+			cond_resched();
+	} while (more && !(may_sleep && fatal_signal_pending(current)));
 	return nr;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_keys_count);

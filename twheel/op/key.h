@@ -360,6 +360,6 @@ static inline int twheel_keys_check(struct twheel_keys *keys, const struct twhee
 int twheel_keys_init(struct twheel_keys *keys, bool account);
 void twheel_keys_destroy(struct twheel_keys *keys);
 void twheel_keys_shrink(struct twheel_keys *keys);
-u64 twheel_keys_count(struct twheel_keys *keys);
+u64 twheel_keys_count(struct twheel_keys *keys, bool may_sleep);
 
 #endif /* _TWHEEL_OP_KEY_H */

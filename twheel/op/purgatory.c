@@ -378,7 +378,7 @@ void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
 				struct twheel_purgatory_stats *stats)
 {
 	twheel_purgatory_count(purgatory, stats);
-	stats->keys = twheel_keys_count(&purgatory->keys);
+	stats->keys = twheel_keys_count(&purgatory->keys, false);
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_get_stats);
 
