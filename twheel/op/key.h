@@ -11,7 +11,9 @@
 #include <linux/kconfig.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
@@ -145,11 +147,12 @@ twheel_key_segment(const struct twheel_key_table *table, u32 hash)
 
 /*
  * Disable interrupts, for some locks, and for a read-side section of RCU. On PREEMPT_RT, the locks
- * sleep, and only the latter is needed. Interrupts are enabled before.
+ * sleep, and it is enough that the task stays on its CPU. Interrupts are enabled before.
  */
 static __always_inline void twheel_irqs_disable(void)
 {
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		migrate_disable();
 		rcu_read_lock();
 	} else {
 		lockdep_assert_irqs_enabled();
@@ -159,10 +162,12 @@ static __always_inline void twheel_irqs_disable(void)
 
 static __always_inline void twheel_irqs_enable(void)
 {
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		rcu_read_unlock();
-	else
+		migrate_enable();
+	} else {
 		local_irq_enable();
+	}
 }
 
 /* Lock the bucket of a key, with interrupts disabled. Return: the position of the key. */

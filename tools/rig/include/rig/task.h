@@ -140,6 +140,8 @@ extern unsigned long rig_thread_size;
 #define preempt_count_set(count)	((void)(rig_self()->atomic = (count)))
 #define preempt_disable()		((void)rig_self()->atomic++)
 #define preempt_enable()		((void)rig_self()->atomic--)
+#define migrate_disable()		((void)0)	/* on PREEMPT_RT only */
+#define migrate_enable()		((void)0)
 #define local_irq_save(flags)		((void)((flags) = 0))
 #define local_irq_restore(flags)	((void)(flags))
 #define local_irq_disable()		rcu_read_lock()
