@@ -629,8 +629,9 @@ struct twheel_cell_op {
 
 /**
  * struct twheel_op_args - arguments of twheel_op_add()
- * @wheel: wheel of the deadline, without a limit on pending timers, valid until the
- *	operation has ended; NULL for the wheel of the purgatory
+ * @wheel: wheel of the deadline, without a limit on pending timers, valid until the operation is
+ *	released, or twheel_op_cancel_sync() or a drain of the purgatory has returned; NULL for the
+ *	wheel of the purgatory
  * @flags: TWHEEL_OP_WALL, TWHEEL_OP_CANCEL_ON_SET, TWHEEL_OP_MAY_SLEEP, TWHEEL_OP_CELL
  * @deadline: time of the expiry; TWHEEL_NEVER for none
  * @slack_ns: tolerance of the expiry, as for twheel_timer_add_slack()

@@ -49,8 +49,8 @@ struct twheel_attached {
  *	like @counted
  * @counted: its totals when it was last counted
  * @attached: by the one module above this, or NULL; set once, by cmpxchg()
- * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
- *	iterator in progress with softirqs off, so their number must be bounded.
+ * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS: op/ would wait for an earlier call, and not
+ *	notice that the task is killed
  */
 struct twheel_instance {
 	struct twheel_purgatory	*purgatory;
