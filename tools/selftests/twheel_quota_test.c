@@ -390,6 +390,35 @@ TEST_F(quota, limit_on_cells_of_a_user)
 	EXPECT_TRUE(wait_for(!call(self->fds[i], TWHEEL_IOC_CELLS, &args)));
 }
 
+static bool add_cells(int fd)
+{
+	struct twheel_cells_args args = { .nr = 1 };
+
+	errno = call(fd, TWHEEL_IOC_CELLS, &args);
+	return !errno;
+}
+
+/* The limit is a page of cells. */
+TEST_F(quota, cells_are_charged_to_the_caller)
+{
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		self->fds[i] = twheel_open(O_NONBLOCK);
+		ASSERT_LE(0, self->fds[i]);
+	}
+	if (!add_cells(self->fds[0]) && errno == EOPNOTSUPP)
+		SKIP(return, "no cells on this machine");
+	EXPECT_TRUE(as_stranger(add_cells(self->fds[1]) && !add_cells(self->fds[2]) &&
+				errno == EDQUOT));
+	EXPECT_FALSE(add_cells(self->fds[3]));
+	EXPECT_EQ(EDQUOT, errno);
+	/* They are uncharged when root closes the file. */
+	close(self->fds[1]);
+	self->fds[1] = -1;
+	EXPECT_TRUE(wait_for(as_stranger(add_cells(self->fds[2]))));
+}
+
 /* CAP_SYS_RESOURCE overrides the limit of a user, but not the limit of the module. */
 TEST_F(quota, root_is_exempt_from_the_limit_on_names)
 {

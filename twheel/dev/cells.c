@@ -18,7 +18,7 @@
  *	any		ended		cancel, drain, close			op/op_cell.c
  *
  * The pages belong to a file. They are allocated by TWHEEL_IOC_CELLS, charged to the memory cgroup
- * of the caller and to the user of the file, and freed when the file is released and its operations
+ * and the user of the caller, and freed when the file is released and its operations
  * have ended. A mapping keeps the file, and so munmap() or the end of the process comes before
  * that; close() alone ends nothing. A child of fork() has no mapping, and may map the cells itself.
  *
@@ -56,27 +56,45 @@ atomic64_t *twheel_cell_find(const struct twheel_file *file, u32 number)
 	return (atomic64_t *)page_address(cells->page[page]) + number % TWHEEL_CELLS_PER_PAGE;
 }
 
-void twheel_cells_free(struct twheel_cells *cells, struct twheel_user *user)
+void twheel_cells_free(struct twheel_cells *cells)
 {
 	if (!cells)
 		return;
-	twheel_user_uncharge(user, TWHEEL_USER_CELLS, cells->nr);
+	twheel_user_uncharge(cells->user, TWHEEL_USER_CELLS, cells->nr);
+	twheel_user_put(cells->user);
 	while (cells->nr)
 		__free_page(cells->page[--cells->nr]);
 	kvfree(cells);
 }
 
-/* Add a page, charged to the user. */
-static int cells_grow(struct twheel_cells *cells, struct twheel_user *user)
+/* Cells without pages, of the user of the caller; or an ERR_PTR(). */
+static struct twheel_cells *cells_alloc(u32 nr_pages)
+{
+	struct twheel_cells *cells = kvzalloc(struct_size(cells, page, nr_pages), TWHEEL_GFP_USER);
+	struct twheel_user *user;
+
+	if (!cells)
+		return ERR_PTR(-ENOMEM);
+	user = twheel_user_get();
+	if (IS_ERR(user)) {
+		kvfree(cells);
+		return ERR_CAST(user);
+	}
+	cells->user = user;
+	return cells;
+}
+
+/* Add a page. */
+static int cells_grow(struct twheel_cells *cells)
 {
 	int err = fatal_signal_pending(current) ? -EINTR :
-		  twheel_user_charge(user, TWHEEL_USER_CELLS);
+		  twheel_user_charge(cells->user, TWHEEL_USER_CELLS);
 
 	if (err)
 		return err;
 	cells->page[cells->nr] = alloc_page(TWHEEL_GFP_USER | __GFP_ZERO);
 	if (!cells->page[cells->nr]) {
-		twheel_user_uncharge(user, TWHEEL_USER_CELLS, 1);
+		twheel_user_uncharge(cells->user, TWHEEL_USER_CELLS, 1);
 		return -ENOMEM;
 	}
 	cells->nr++;
@@ -99,11 +117,13 @@ static int file_add_cells(struct twheel_file *file, u32 nr)
 		return -EOPNOTSUPP;
 	if (nr > file->instance->max_file_pending)
 		return -EINVAL;
-	cells = kvzalloc(struct_size(cells, page, nr_pages), TWHEEL_GFP_USER);
-	if (!cells)
-		return -ENOMEM;
+	if (!twheel_file_may(file, TWHEEL_RIGHTS_CELLS))
+		return -EPERM;
+	cells = cells_alloc(nr_pages);
+	if (IS_ERR(cells))
+		return PTR_ERR(cells);
 	while (!err && cells->nr < nr_pages)
-		err = cells_grow(cells, file->user);
+		err = cells_grow(cells);
 	spin_lock(&file->own.lock);
 	/* A file with cells keeps these rights, see twheel_call_restrict(). */
 	if (!err && !twheel_file_may(file, TWHEEL_RIGHTS_CELLS)) {
@@ -115,7 +135,7 @@ static int file_add_cells(struct twheel_file *file, u32 nr)
 	}
 	spin_unlock(&file->own.lock);
 	/* There was an error, or another thread was faster. */
-	twheel_cells_free(cells, file->user);
+	twheel_cells_free(cells);
 	return err;
 }
 

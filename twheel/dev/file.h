@@ -20,10 +20,12 @@ struct vm_area_struct;
 
 /**
  * struct twheel_cells - the cells of a file, immutable
+ * @user: is charged for the pages
  * @nr: number of pages
  * @page: the pages
  */
 struct twheel_cells {
+	struct twheel_user	*user;
 	u32			nr;
 	struct page		*page[];
 };
@@ -101,7 +103,7 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
 
 /* cells.c */
 atomic64_t *twheel_cell_find(const struct twheel_file *file, u32 number);
-void twheel_cells_free(struct twheel_cells *cells, struct twheel_user *user);
+void twheel_cells_free(struct twheel_cells *cells);
 int twheel_cells_mmap(struct file *file, struct vm_area_struct *vma);
 
 #endif /* _TWHEEL_DEV_FILE_H */

@@ -127,7 +127,7 @@ static void file_free(struct twheel_file *file)
 	WARN_ON_ONCE(file->own.held);
 	twheel_events_close(&file->own);
 	twheel_file_free_leaves(file);
-	twheel_cells_free(file->cells, file->user);
+	twheel_cells_free(file->cells);
 	if (!instance->name)
 		twheel_instance_leave(instance, file->user);
 	if (file->reader)
