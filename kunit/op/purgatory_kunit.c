@@ -101,6 +101,28 @@ static void end_of_all_finds_operation_whose_keys_change(struct kunit *test)
 	}
 }
 
+#define NR_PREDICATES	1000
+
+static void completions_by_predicates_shrink_the_table(struct kunit *test)
+{
+	const struct twheel_keys *keys = &probe_purgatory->keys;
+	static struct probe *probes[NR_PREDICATES];
+	unsigned int i;
+	u32 size;
+
+	for (i = 0; i < NR_PREDICATES; i++) {
+		probes[i] = probe_new_predicate(test);
+		KUNIT_EXPECT_EQ(test, probe_add_predicate(probes[i], NSEC_PER_SEC,
+							  probe_keys_new(test, i, 1)), 0);
+	}
+	size = twheel_key_table_size(keys->table);
+	for (i = 0; i < NR_PREDICATES; i++) {
+		probes[i]->holds = true;
+		KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probes[i]->op), 1);
+	}
+	KUNIT_EXPECT_LE(test, twheel_key_table_size(keys->table), size / 4);
+}
+
 /*
  * Signals of a key with more watches than a chunk has. Callbacks run between two chunks, and change
  * the watches. The results do not depend on the size of a chunk.
@@ -246,6 +268,7 @@ static struct kunit_case purgatory_cases[] = {
 	KUNIT_CASE(create_with_bad_limits_returns_einval),
 	KUNIT_CASE(limit_is_exact_at_any_size),
 	KUNIT_CASE(end_of_all_finds_operation_whose_keys_change),
+	KUNIT_CASE(completions_by_predicates_shrink_the_table),
 	KUNIT_CASE(signal_skips_operations_added_by_callbacks),
 	KUNIT_CASE(nested_signals_visit_each_watcher_once),
 	KUNIT_CASE(marks_keep_key_without_watchers),

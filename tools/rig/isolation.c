@@ -27,7 +27,7 @@
 /* Time to deadlines that are not reached. */
 #define FAR		(3600 * NSEC_PER_SEC)
 /* Time after which a timer or an event has been lost. */
-#define LOST		(20 * NSEC_PER_SEC)
+#define LOST		(100 * NSEC_PER_SEC)
 /* Minimum duration of the many operations for a meaningful comparison. */
 #define BUSY		(40 * NSEC_PER_MSEC)
 

@@ -156,11 +156,10 @@ void twheel_turn_begin(struct twheel_shard *shard)
 }
 
 /*
- * A shard gets no more turns; wait for its present one, but only then for those of other shards: they
- * may take long. If another shard of its owner has asked meanwhile, a turn of that one is waited
- * for, and the turns before it. The memory of the shard, and with the
- * last one that of its owner, may be freed when the alarm has been cancelled. May sleep; not called
- * by the reaper.
+ * A shard gets no more turns. Wait for its present one, and for no other, since they may take long;
+ * but if another shard of the owner has asked during that turn, the wait includes it, and the turns
+ * before it. The memory of the shard, and with the last one that of its owner, may be freed when the
+ * alarm has been cancelled. May sleep; not called by the reaper.
  */
 void twheel_turn_end(struct twheel_shard *shard)
 {

@@ -22,7 +22,7 @@
  *
  *	event queue -> operation	from the add until the final event has been read
  *	leaf of operations -> file	the memory only; the file may be closed. The leaf is in the
- *					table of the instance, whose end waits for it
+ *					table of the instance, and the end of that waits for it
  *	file -> instance		until the file is released
  *	file, operation, name -> user
  *

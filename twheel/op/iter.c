@@ -347,9 +347,9 @@ u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_rea
  * @value: value for the results; ignored with an error
  * @flags: TWHEEL_KILLABLE or 0
  *
- * Operations that are added meanwhile may be completed or not. Those whose cell is idle are not. If
- * another call changes the keys of an operation meanwhile, it completes this on behalf of the present
- * call, for which it counts. Such calls wait for each other, also with TWHEEL_KILLABLE.
+ * Operations that are added meanwhile may be completed or not; those with an idle cell are not. If
+ * another call changes the keys of an operation meanwhile, it completes this on behalf of the
+ * present call, for which it counts. Such calls wait for each other, also with TWHEEL_KILLABLE.
  *
  * Context: process; may sleep. Not from a predicate or a callback of the purgatory, since it would
  * wait for itself.

@@ -533,7 +533,7 @@ EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_move);
 
 /*
  * After a move, which another caller may make just now. On PREEMPT_RT the lock lends that one the
- * priority of this caller, who would otherwise keep it from its CPU.
+ * priority of this caller, which may keep it from its CPU otherwise.
  */
 static void keys_resched(struct twheel_keys *keys)
 {

@@ -213,11 +213,12 @@ static __always_inline int op_begin_linked(struct twheel_purgatory *purgatory,
 		spin_unlock(&shard->lock);
 	}
 	twheel_key_unlock_irqs_off(&at);
+	if (unlikely(several)) {
+		/* Pairs with the barrier in op_lock_unstarted(). */
+		smp_mb();
+	}
 	if (unlikely(err))
 		twheel_op_unlink(op);
-	/* Pairs with the barrier in op_lock_unstarted(). */
-	else if (unlikely(several))
-		smp_mb();
 	twheel_irqs_enable();
 	return err;
 }

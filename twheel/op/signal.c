@@ -6,8 +6,8 @@
  * visits several in bounded chunks. With the lock of the key's bucket held it counts the
  * signal, claims operations, which takes them off their wheel, unlinks their watches of this
  * key, and collects operations with a predicate. With the lock dropped it unlinks the claimed
- * ones from their other keys, and runs callbacks and predicates. One chunk is usually enough. Otherwise two
- * marks, watches without an operation, keep the position until the next chunk:
+ * ones from their other keys, and runs callbacks and predicates. One chunk is usually enough.
+ * Otherwise two marks, watches without an operation, keep the position until the next chunk:
  *
  *	w1  w2  [cursor]  w3  w4  [end]  w5
  *
@@ -115,7 +115,7 @@ static __always_inline bool signal_may_end(struct twheel_op *op, enum signal_kin
 	       (kind != SIGNAL_CHECK && twheel_op_claim_cell(op, kind == SIGNAL_CANCEL));
 }
 
-/* Lock an operation whose add links further keys, if it is pending by now: see op_add.c. */
+/* Lock an operation of which the add links further keys, if it is pending by now: see op_add.c. */
 static noinline struct twheel_shard *op_lock_unstarted(struct twheel_op *op)
 {
 	/* Pairs with the barrier in op_begin_linked(). */
@@ -438,8 +438,9 @@ EXPORT_SYMBOL_GPL(twheel_check_and_complete);
  * @purgatory: the purgatory
  * @key: the key
  * @fn: called for each operation that this call cancelled, after its callback, with the
- *	exceptions listed at &struct twheel_op_ops, and with a reference that is dropped when @fn returns; may be NULL. It must neither sleep nor
- *	wait for the end of an operation or of the purgatory.
+ *	exceptions listed at &struct twheel_op_ops, and with a reference that is dropped when @fn
+ *	returns; may be NULL. It must neither sleep nor wait for the end of an operation or of
+ *	the purgatory.
  * @data: for @fn
  * @flags: as for twheel_signal_some()
  *

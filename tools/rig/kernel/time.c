@@ -359,9 +359,10 @@ void (*rig_at_snapshot)(void);
 
 void ktime_get_snapshot(struct system_time_snapshot *snapshot)
 {
-	void (*fn)(void) = READ_ONCE(rig_at_snapshot);
 	unsigned int seq;
+	void (*fn)(void);
 
+	fn = READ_ONCE(rig_at_snapshot);
 	do {
 		seq = read_seqcount_begin(&rig_wall_seq);
 		snapshot->clock_was_set_seq = READ_ONCE(rig_wall_changes);
