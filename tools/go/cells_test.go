@@ -16,12 +16,18 @@ import (
 
 const soon = 30 * time.Millisecond
 
-func cells(t *testing.T, nr uint32, timeout time.Duration) *Cells {
-	c, err := open(t).Cells(nr, timeout)
-	if err != nil {
+func cellsOf(t *testing.T, p *Purgatory, nr uint32, timeout time.Duration) *Cells {
+	c, err := p.Cells(nr, timeout)
+	if err == syscall.EOPNOTSUPP {
+		t.Skip("no cells on this machine")
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+func cells(t *testing.T, nr uint32, timeout time.Duration) *Cells {
+	return cellsOf(t, open(t), nr, timeout)
 }
 
 // arm begins a life whose event comes from the channel.
@@ -124,10 +130,7 @@ func TestACellThatWasIdleBeyondItsDeadlineExpiresAgain(t *testing.T) {
 
 func TestAllCellsAreInUse(t *testing.T) {
 	p := open(t)
-	c, err := p.Cells(1, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cellsOf(t, p, 1, time.Hour)
 	var last Cell
 	var then chan Event
 	for range c.words {
@@ -149,7 +152,7 @@ func TestAllCellsAreInUse(t *testing.T) {
 	if last.Cancel() != nil || p.Cancel(last.id) != nil {
 		t.Error("not cancelled")
 	}
-	_, err = c.Arm(nil)
+	_, err := c.Arm(nil)
 	for ; err == syscall.EBUSY; _, err = c.Arm(nil) {
 		time.Sleep(time.Millisecond)
 	}
@@ -163,9 +166,7 @@ func TestAllCellsAreInUse(t *testing.T) {
 
 func TestAPurgatoryHasCellsOnce(t *testing.T) {
 	p := open(t)
-	if _, err := p.Cells(1, time.Hour); err != nil {
-		t.Fatal(err)
-	}
+	cellsOf(t, p, 1, time.Hour)
 	if _, err := p.Cells(1, time.Hour); err != syscall.EBUSY {
 		t.Error(err)
 	}
@@ -173,10 +174,7 @@ func TestAPurgatoryHasCellsOnce(t *testing.T) {
 
 func TestCloseEndsTheLives(t *testing.T) {
 	p := open(t)
-	c, err := p.Cells(1, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cellsOf(t, p, 1, time.Hour)
 	cell, then := arm(t, c)
 	idle, none := arm(t, c)
 	if err := idle.Cancel(); err != nil {
