@@ -126,11 +126,12 @@ kernel_dir()
 }
 
 # cross_of KERNEL: print the names of the machine of a kernel of another architecture, which has its
-# name: those of its compiler, of its emulator and of a CPU. Nothing for other kernels.
+# name: those of its compiler, of its emulator and of a CPU. Nothing for other kernels. The CPU of arm64
+# has the LSE atomics that cells need.
 cross_of()
 {
 	case $1 in
-	arm64) echo aarch64-linux-gnu aarch64 cortex-a57 ;;
+	arm64) echo aarch64-linux-gnu aarch64 neoverse-n1 ;;
 	armhf) echo arm-linux-gnueabihf arm cortex-a15 ;;
 	esac
 }
