@@ -75,13 +75,6 @@ static inline void twheel_vm_flags_mod(struct vm_area_struct *vma, unsigned long
 #endif
 }
 
-/* Whether mappings of a page may differ is known since 6.9. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
-#define TWHEEL_DCACHE_ALIASES cpu_dcache_is_aliasing()
-#else
-#define TWHEEL_DCACHE_ALIASES false
-#endif
-
 /* MODULE_IMPORT_NS() takes a string since 6.13. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 #define TWHEEL_IMPORT_NS(namespace) MODULE_IMPORT_NS(#namespace)

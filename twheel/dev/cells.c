@@ -25,8 +25,7 @@
  * The kernel uses a cell only for the pending operations of its file, and those of its calls. So it
  * needs neither the mapping nor a task, and what a program stores concerns its own operations only.
  */
-#include <linux/cacheinfo.h>
-#include <linux/compat.h>
+#include <linux/cpufeature.h>
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/gfp.h>
@@ -101,6 +100,26 @@ static int cells_grow(struct twheel_cells *cells)
 	return 0;
 }
 
+/*
+ * Whether each atomic access to a cell, which the kernel makes with a lock held and interrupts off,
+ * takes a bounded number of steps while other CPUs store to the word. A loop of load-exclusive and
+ * store-exclusive, or of compare-and-exchange, does not: the threads of a program could keep it
+ * running. arm64 has FUTEX_MAX_LOOPS for the same reason.
+ *
+ * x86-64 and the LSE atomics of arm64 have an instruction for each access. Of the others, arm,
+ * powerpc and arm64 without LSE loop in all of them, riscv in cmpxchg(), and s390 and 32-bit x86 in
+ * xchg(). A new machine has to have 64-bit accesses for its 32-bit programs, too, and caches that
+ * show all mappings of a page alike.
+ */
+static bool cells_are_bounded(void)
+{
+#ifdef CONFIG_ARM64
+	return cpus_have_cap(ARM64_HAS_LSE_ATOMICS);
+#else
+	return IS_ENABLED(CONFIG_X86_64);
+#endif
+}
+
 /* Allocate the cells of a file. */
 static int file_add_cells(struct twheel_file *file, u32 nr)
 {
@@ -108,12 +127,7 @@ static int file_add_cells(struct twheel_file *file, u32 nr)
 	struct twheel_cells *cells;
 	int err = 0;
 
-	/*
-	 * Programs do not take the locks of emulated atomic accesses. 32-bit ones have accesses of
-	 * their own on x86 and Arm.
-	 */
-	if (IS_ENABLED(CONFIG_GENERIC_ATOMIC64) || TWHEEL_DCACHE_ALIASES ||
-	    (in_compat_syscall() && !IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_ARM64)))
+	if (!cells_are_bounded())
 		return -EOPNOTSUPP;
 	if (nr > file->instance->max_file_pending)
 		return -EINVAL;

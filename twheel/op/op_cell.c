@@ -37,7 +37,8 @@ static struct twheel_cell_part *op_cell(struct twheel_op *op)
  * twheel_op_init_cell - begin a life of the cell of an operation
  * @op: the operation of a &struct twheel_cell_op, initialised and not added
  * @wheel: the wheel of its deadline
- * @word: the cell; must stay as long as the operation is pending
+ * @word: the cell; must stay as long as the operation is pending. Programs must not store to it
+ *        on a machine without cells, see Documentation/cells-protocol.rst
  * @deadline: as in &struct twheel_op_args
  *
  * Call this before twheel_op_add() with TWHEEL_OP_CELL, which fails if @op does not suit a cell.

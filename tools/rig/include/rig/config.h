@@ -7,6 +7,7 @@
 #define CONFIG_MODULES 1
 #define CONFIG_SMP 1
 #define CONFIG_TIME_NS 1
+#define CONFIG_X86_64 1
 #ifdef RIG_JITTER
 /* A corrupted list is reported at the next change to it. */
 #define CONFIG_LIST_HARDENED 1

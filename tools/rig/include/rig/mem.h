@@ -54,7 +54,6 @@ struct page;
 #define alloc_page(gfp)			((struct page *)rig_alloc(PAGE_SIZE, gfp))
 #define __free_page(page)		kfree(page)
 #define page_address(page)		((void *)(page))
-#define cpu_dcache_is_aliasing()	false
 
 struct kmem_cache {
 	size_t size;

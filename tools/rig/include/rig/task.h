@@ -168,7 +168,6 @@ void rig_signal(struct task_struct *task, u8 signals);
 /* CPUs */
 #define RIG_CPUS			16
 extern unsigned int nr_cpu_ids;
-#define in_compat_syscall()		false
 #define raw_smp_processor_id()		(rig_self()->cpu)
 #define smp_processor_id()		raw_smp_processor_id()
 #define num_online_cpus()		nr_cpu_ids
