@@ -83,14 +83,10 @@ static void shard_arm(struct twheel_shard *shard, u64 next)
 	hrtimer_start(&shard->alarm, ns_to_ktime(next), HRTIMER_MODE_ABS);
 }
 
-/*
- * The alarm has more to do than it may do at a time. @now is that of twheel_shard_now(). With short
- * ticks, fewer buckets expire in the gap than it removes.
- */
+/* The alarm has more to do than it may do at a time. @now is that of twheel_shard_now(). */
 static void shard_arm_gap(struct twheel_shard *shard, u64 now)
 {
-	u64 gap = min_t(u64, TWHEEL_ALARM_GAP_NS, TWHEEL_CHUNK / 2 * shard->tick_ns);
-	u64 next = twheel_clock_ns(shard->clock) + gap;
+	u64 next = twheel_clock_ns(shard->clock) + TWHEEL_ALARM_GAP_NS;
 
 	shard->armed = twheel_shard_is_wall(shard) ? next : now;
 	hrtimer_start(&shard->alarm, ns_to_ktime(next), HRTIMER_MODE_ABS);
