@@ -126,8 +126,8 @@ kernel_dir()
 }
 
 # cross_of KERNEL: print the names of the machine of a kernel of another architecture, which has its
-# name: those of its compiler, of its emulator and of a CPU. Nothing for other kernels. The CPU of arm64
-# has the LSE atomics that cells need.
+# name: those of its compiler, of its emulator and of a CPU. Nothing for other kernels. That of
+# arm64 has the LSE atomics that cells need.
 cross_of()
 {
 	case $1 in
