@@ -46,6 +46,20 @@ TEST_F(named, node_has_the_given_mode_and_owner)
 	}
 }
 
+/* An open waits for no lock of other drivers, as that of a misc device would. */
+TEST_F(named, nodes_are_of_one_class)
+{
+	struct stat named = node_of(NAME), control = node_of("control"), private;
+
+	ASSERT_EQ(0, stat("/dev/twheel", &private));
+	EXPECT_EQ(major(named.st_rdev), major(private.st_rdev));
+	EXPECT_EQ(major(named.st_rdev), major(control.st_rdev));
+	/* Programs list twheel-NAME as named purgatories. */
+	EXPECT_EQ(0, access(SYSFS_CLASS "/twheel/dev", F_OK));
+	EXPECT_EQ(0, access(SYSFS_CLASS "/control/dev", F_OK));
+	EXPECT_NE(0, access(SYSFS_CLASS "/twheel-control", F_OK));
+}
+
 /*
  * By default, a user with a purgatory full of pending operations and unread events can still add as
  * many to others.

@@ -42,9 +42,8 @@
 #include "open.h"
 #include "user.h"
 
+/* Fewer than minors: a removed purgatory keeps its minor until its files are closed. */
 #define MAX_NAMES	BIT(16)
-/* More than MAX_NAMES: a removed purgatory keeps its minor until its files are closed. */
-#define NR_MINORS	BIT(MINORBITS)
 
 static unsigned int max_purgatories = 256;
 module_param(max_purgatories, uint, 0444);
@@ -98,7 +97,6 @@ static atomic_t nr_devices = ATOMIC_INIT(0);
 
 /* All devices, by minor. */
 static DEFINE_XARRAY_FLAGS(named_minors, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
-static dev_t named_devt;
 
 static struct twheel_named *to_twheel_named(struct device *dev)
 {
@@ -143,7 +141,7 @@ static void named_release(struct device *dev)
 	twheel_purgatory_drain(named->instance.purgatory);
 	twheel_detached_visit(&named->instance, queue_empty, NULL);
 	twheel_instance_exit(&named->instance);
-	xa_erase(&named_minors, MINOR(dev->devt) - MINOR(named_devt));
+	xa_erase(&named_minors, MINOR(dev->devt));
 	twheel_user_put(named->creator);
 	kfree(named);
 	/* CONFIG_DEBUG_KOBJECT_RELEASE delays the release: twheel_named_exit() waits for it. */
@@ -171,10 +169,6 @@ static const struct device_type named_type = {
 	.groups		= named_groups,
 	.devnode	= named_devnode,
 	.release	= named_release,
-};
-
-static struct class named_class = {
-	.name	= "twheel",
 };
 
 /* Returns the instance of an inode in open(), with a reference for the file. */
@@ -297,8 +291,9 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 		goto free;
 	}
 	/* Reuse minors as late as possible: a stale node must not open the next purgatory. */
-	err = xa_alloc_cyclic(&named_minors, &minor, named, XA_LIMIT(0, NR_MINORS - 1),
-			      &next_minor, TWHEEL_GFP_USER);
+	err = xa_alloc_cyclic(&named_minors, &minor, named,
+			      XA_LIMIT(TWHEEL_MINOR_NAMED, TWHEEL_NR_MINORS - 1), &next_minor,
+			      TWHEEL_GFP_USER);
 	if (err < 0) {
 		err = err == -EBUSY ? -ENOSPC : err;
 		goto put_user;
@@ -317,9 +312,9 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	INIT_WORK(&named->end, named_end);
 	init_completion(&named->ended);
 	device_initialize(&named->dev);
-	named->dev.class = &named_class;
+	named->dev.class = &twheel_class;
 	named->dev.type = &named_type;
-	named->dev.devt = MKDEV(MAJOR(named_devt), MINOR(named_devt) + minor);
+	named->dev.devt = twheel_devt + minor;
 	cdev_init(&named->cdev, &twheel_file_fops);
 	named->cdev.owner = THIS_MODULE;
 	atomic_inc(&nr_devices);
@@ -460,28 +455,15 @@ int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args)
 
 int __init twheel_named_init(void)
 {
-	int err;
-
-	err = twheel_parameter_check("max_pending", twheel_max_pending, 1, TWHEEL_PENDING_MAX) ?:
-	      twheel_parameter_check("max_shared_pending", max_shared_pending, 1,
-				     TWHEEL_PENDING_MAX) ?:
-	      twheel_parameter_check("max_purgatories", max_purgatories, 0, MAX_NAMES);
-	if (err)
-		return err;
-	err = alloc_chrdev_region(&named_devt, 0, NR_MINORS, "twheel");
-	if (err)
-		return err;
-	err = class_register(&named_class);
-	if (err)
-		unregister_chrdev_region(named_devt, NR_MINORS);
-	return err;
+	return twheel_parameter_check("max_pending", twheel_max_pending, 1, TWHEEL_PENDING_MAX) ?:
+	       twheel_parameter_check("max_shared_pending", max_shared_pending, 1,
+				      TWHEEL_PENDING_MAX) ?:
+	       twheel_parameter_check("max_purgatories", max_purgatories, 0, MAX_NAMES);
 }
 
 void twheel_named_exit(void)
 {
 	WARN_ON_ONCE(nr_named);
 	wait_var_event(&nr_devices, !atomic_read(&nr_devices));
-	class_unregister(&named_class);
-	unregister_chrdev_region(named_devt, NR_MINORS);
 	xa_destroy(&named_minors);
 }

@@ -46,23 +46,22 @@
  * of these held.
  */
 #include <linux/anon_inodes.h>
+#include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/fs.h>
-#include <linux/major.h>
-#include <linux/miscdevice.h>
+#include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
+#include "../compat.h"
 #include "args.h"
 #include "file.h"
 #include "open.h"
-
-/* Both nodes exist: the module stays. A file must not be open when its load fails. */
-static bool device_ready;
 
 /*
  * Create the state of an open file. The caller's reference to the instance passes to the file,
@@ -143,17 +142,34 @@ static void file_free(struct twheel_file *file)
 	twheel_instance_put(instance);
 }
 
-/* /dev/twheel is a misc device; named purgatories have a separate major number. */
+static void control_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	seq_puts(m, "twheel-control:\t1\n");
+}
+
+static const struct file_operations control_fops = {
+	.owner		= THIS_MODULE,
+	.unlocked_ioctl	= twheel_control_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= control_show_fdinfo,
+};
+
+/*
+ * Open a node. It may wait for memory, so the nodes are no misc devices: misc_open() holds the
+ * lock of all of these.
+ */
 static int file_open(struct inode *inode, struct file *file)
 {
 	struct twheel_instance *instance;
 	struct twheel_file *tf;
 
-	/* The store of twheel_device_init(). What a file uses was set up before its node. */
-	if (!READ_ONCE(device_ready))
-		return -ENODEV;
-	instance = imajor(inode) == MISC_MAJOR ? twheel_instance_create() :
-						 twheel_named_open(inode);
+	if (iminor(inode) == TWHEEL_MINOR_CONTROL) {
+		/* The owner is the same, and so is the reference to the module. */
+		file->f_op = &control_fops;
+		return 0;
+	}
+	instance = iminor(inode) == TWHEEL_MINOR_PRIVATE ? twheel_instance_create() :
+							   twheel_named_open(inode);
 	tf = IS_ERR(instance) ? ERR_CAST(instance) : file_create(instance);
 	if (IS_ERR(tf))
 		return PTR_ERR(tf);
@@ -358,38 +374,48 @@ int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args
 
 /* The nodes */
 
-static struct miscdevice private_misc = {
-	.minor	= MISC_DYNAMIC_MINOR,
-	.name	= "twheel",
-	.fops	= &twheel_file_fops,
-	.mode	= 0600,
-};
+dev_t twheel_devt;
+static struct cdev *nodes_cdev;
 
-static void control_show_fdinfo(struct seq_file *m, struct file *file)
+/*
+ * /sys/class/twheel/twheel-* are the named purgatories only: the device of /dev/twheel-control is
+ * "control".
+ */
+static char *class_devnode(TWHEEL_DEVNODE_CONST struct device *dev, umode_t *mode)
 {
-	seq_puts(m, "twheel-control:\t1\n");
+	if (MINOR(dev->devt) >= TWHEEL_MINOR_NAMED)
+		return NULL;
+	/* NULL on removal of the node. */
+	if (mode)
+		*mode = 0600;
+	return MINOR(dev->devt) == TWHEEL_MINOR_CONTROL ? kstrdup("twheel-control", GFP_KERNEL) :
+							  NULL;
 }
 
-static const struct file_operations control_fops = {
-	.owner		= THIS_MODULE,
-	.unlocked_ioctl	= twheel_control_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-	.show_fdinfo	= control_show_fdinfo,
+struct class twheel_class = {
+	.name		= "twheel",
+	.devnode	= class_devnode,
 };
 
-static struct miscdevice control_misc = {
-	.minor	= MISC_DYNAMIC_MINOR,
-	.name	= "twheel-control",
-	.fops	= &control_fops,
-	.mode	= 0600,
-};
+static int __init node_create(unsigned int minor, const char *name)
+{
+	return PTR_ERR_OR_ZERO(device_create(&twheel_class, NULL, twheel_devt + minor, NULL, "%s",
+					     name));
+}
+
+/* A node that does not exist is ignored. */
+static void nodes_destroy(void)
+{
+	device_destroy(&twheel_class, twheel_devt + TWHEEL_MINOR_CONTROL);
+	device_destroy(&twheel_class, twheel_devt + TWHEEL_MINOR_PRIVATE);
+}
 
 /* Check the module parameters and create the nodes. */
 int __init twheel_device_init(void)
 {
 	int err;
 
-	err = twheel_users_init();
+	err = twheel_named_init() ?: twheel_users_init();
 	if (err)
 		return err;
 	err = twheel_queues_init();
@@ -398,23 +424,33 @@ int __init twheel_device_init(void)
 	err = twheel_leaves_init();
 	if (err)
 		goto queues_exit;
-	err = twheel_named_init();
+	err = alloc_chrdev_region(&twheel_devt, 0, TWHEEL_NR_MINORS, "twheel");
 	if (err)
 		goto leaves_exit;
-	err = misc_register(&private_misc);
+	err = class_register(&twheel_class);
 	if (err)
-		goto named_exit;
-	err = misc_register(&control_misc);
-	if (err)
-		goto deregister;
-	WRITE_ONCE(device_ready, true);
-	return 0;
+		goto unregister_region;
+	/* Not static: CONFIG_DEBUG_KOBJECT_RELEASE may release it after the module. */
+	nodes_cdev = cdev_alloc();
+	if (!nodes_cdev) {
+		err = -ENOMEM;
+		goto unregister_class;
+	}
+	nodes_cdev->owner = THIS_MODULE;
+	nodes_cdev->ops = &twheel_file_fops;
+	/* A file must not be open when the load fails: none can be before cdev_add() succeeds. */
+	err = node_create(TWHEEL_MINOR_PRIVATE, "twheel") ?:
+	      node_create(TWHEEL_MINOR_CONTROL, "control") ?:
+	      cdev_add(nodes_cdev, twheel_devt, TWHEEL_MINOR_NAMED);
+	if (!err)
+		return 0;
 
-deregister:
-	/* This waits for calls of open(). */
-	misc_deregister(&private_misc);
-named_exit:
-	twheel_named_exit();
+	nodes_destroy();
+	kobject_put(&nodes_cdev->kobj);
+unregister_class:
+	class_unregister(&twheel_class);
+unregister_region:
+	unregister_chrdev_region(twheel_devt, TWHEEL_NR_MINORS);
 leaves_exit:
 	twheel_leaves_exit();
 queues_exit:
@@ -427,9 +463,11 @@ users_exit:
 /* Remove the nodes. No file is open and no name exists. */
 void twheel_device_exit(void)
 {
-	misc_deregister(&control_misc);
-	misc_deregister(&private_misc);
+	cdev_del(nodes_cdev);
+	nodes_destroy();
 	twheel_named_exit();
+	class_unregister(&twheel_class);
+	unregister_chrdev_region(twheel_devt, TWHEEL_NR_MINORS);
 	twheel_users_exit();
 	twheel_queues_exit();
 	twheel_leaves_exit();

@@ -3,14 +3,28 @@
 #ifndef _TWHEEL_DEV_OPEN_H
 #define _TWHEEL_DEV_OPEN_H
 
+#include <linux/bits.h>
 #include <linux/fs.h>
 #include <linux/init.h>
+#include <linux/kdev_t.h>
+#include <linux/types.h>
 
 #include "args.h"
 #include "instance.h"
 
 struct twheel_detached;
 
+/* Minor numbers, of one region and one class. Named purgatories have those from the third on. */
+enum {
+	TWHEEL_MINOR_PRIVATE,
+	TWHEEL_MINOR_CONTROL,
+	TWHEEL_MINOR_NAMED,
+};
+
+#define TWHEEL_NR_MINORS	BIT(MINORBITS)
+
+extern dev_t twheel_devt;	/* the first one */
+extern struct class twheel_class;
 extern const struct file_operations twheel_file_fops;
 
 struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_detached *detached,

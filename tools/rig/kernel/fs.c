@@ -193,26 +193,7 @@ int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_
 /* Nodes */
 
 static pthread_mutex_t nodes_lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(miscs);
-static LIST_HEAD(cdevs);
-
-int misc_register(struct miscdevice *misc)
-{
-	if (rig_should_fail())
-		return -ENOMEM;
-	misc->rig_inode.i_rdev = MKDEV(MISC_MAJOR, misc->minor);
-	pthread_mutex_lock(&nodes_lock);
-	list_add(&misc->rig_entry, &miscs);
-	pthread_mutex_unlock(&nodes_lock);
-	return 0;
-}
-
-void misc_deregister(struct miscdevice *misc)
-{
-	pthread_mutex_lock(&nodes_lock);
-	list_del(&misc->rig_entry);
-	pthread_mutex_unlock(&nodes_lock);
-}
+static LIST_HEAD(nodes);
 
 int class_register(const struct class *class)
 {
@@ -262,7 +243,10 @@ static void device_release(struct kref *kref)
 {
 	struct device *dev = container_of(kref, struct device, kref);
 
-	dev->type->release(dev);
+	if (dev->type)
+		dev->type->release(dev);
+	else
+		kfree(dev);
 }
 
 void put_device(struct device *dev)
@@ -274,7 +258,19 @@ void cdev_init(struct cdev *cdev, const struct file_operations *fops)
 {
 	memset(cdev, 0, sizeof(*cdev));
 	cdev->ops = fops;
-	cdev->inode.i_cdev = cdev;
+}
+
+/* The devices exist already. */
+int cdev_add(struct cdev *cdev, dev_t devt, unsigned int count)
+{
+	struct device *dev;
+
+	if (rig_should_fail())
+		return -ENOMEM;
+	list_for_each_entry(dev, &nodes, rig_entry)
+		if (dev->devt - devt < count)
+			dev->rig_inode.i_cdev = cdev;
+	return 0;
 }
 
 int cdev_device_add(struct cdev *cdev, struct device *dev)
@@ -285,13 +281,12 @@ int cdev_device_add(struct cdev *cdev, struct device *dev)
 
 	if (rig_should_fail())
 		return -ENOMEM;
-	if (dev->type->devnode)
+	if (dev->type && dev->type->devnode)
 		dev->type->devnode(dev, &mode, &uid, &gid);
 	get_device(dev);	/* held by the node and by each open inode */
-	cdev->dev = dev;
-	cdev->inode.i_rdev = dev->devt;
+	dev->rig_inode = (struct inode) { .i_cdev = cdev, .i_rdev = dev->devt };
 	pthread_mutex_lock(&nodes_lock);
-	list_add(&cdev->entry, &cdevs);
+	list_add(&dev->rig_entry, &nodes);
 	pthread_mutex_unlock(&nodes_lock);
 	return 0;
 }
@@ -299,22 +294,51 @@ int cdev_device_add(struct cdev *cdev, struct device *dev)
 void cdev_device_del(struct cdev *cdev, struct device *dev)
 {
 	pthread_mutex_lock(&nodes_lock);
-	list_del(&cdev->entry);
+	list_del(&dev->rig_entry);
 	pthread_mutex_unlock(&nodes_lock);
 	put_device(dev);
 }
 
-/* The name of any node of a cdev. Return: false if there is none. */
+struct device *rig_device_create(const struct class *class, dev_t devt, const char *name)
+{
+	struct device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+	umode_t mode = 0;
+	char *node;
+	int err;
+
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	device_initialize(dev);
+	dev->devt = devt;
+	node = class->devnode(dev, &mode);
+	strscpy(dev->name, node ?: name, sizeof(dev->name));
+	kfree(node);
+	err = cdev_device_add(NULL, dev);
+	put_device(dev);
+	return err ? ERR_PTR(err) : dev;
+}
+
+void device_destroy(const struct class *class, dev_t devt)
+{
+	struct device *dev, *next;
+
+	list_for_each_entry_safe(dev, next, &nodes, rig_entry)
+		if (dev->devt == devt)
+			cdev_device_del(NULL, dev);
+}
+
+/* The name of the latest node of a purgatory. Return: false if there is none. */
 bool rig_node_name(char *name, size_t size)
 {
-	struct cdev *cdev;
+	struct device *dev;
+	bool found;
 
 	pthread_mutex_lock(&nodes_lock);
-	cdev = list_first_entry_or_null(&cdevs, struct cdev, entry);
-	if (cdev)
-		strscpy(name, cdev->dev->name, size);
+	dev = list_first_entry(&nodes, struct device, rig_entry);
+	strscpy(name, dev->name, size);
+	found = dev->type;
 	pthread_mutex_unlock(&nodes_lock);
-	return cdev;
+	return found;
 }
 
 static struct device_attribute *attribute_find(struct device *dev, const char *name)
@@ -332,15 +356,15 @@ ssize_t rig_sysfs_read(const char *device, const char *attribute, char *page)
 {
 	struct device_attribute *attr;
 	ssize_t ret = -ENOENT;
-	struct cdev *cdev;
+	struct device *dev;
 
 	pthread_mutex_lock(&nodes_lock);
-	list_for_each_entry(cdev, &cdevs, entry) {
-		if (strcmp(cdev->dev->name, device))
+	list_for_each_entry(dev, &nodes, rig_entry) {
+		if (!dev->type || strcmp(dev->name, device))
 			continue;
-		attr = attribute_find(cdev->dev, attribute);
+		attr = attribute_find(dev, attribute);
 		if (attr)
-			ret = attr->show(cdev->dev, attr, page);
+			ret = attr->show(dev, attr, page);
 		break;
 	}
 	pthread_mutex_unlock(&nodes_lock);
@@ -360,34 +384,17 @@ int sysfs_emit(char *buf, const char *fmt, ...)
 
 /* Files */
 
-static void file_put_cdev(struct file *file)
+/* Find the device of a node and take a reference to it. */
+static struct device *node_get(const char *name)
 {
-	put_device(file->f_inode->i_cdev->dev);
-}
-
-/* Find the node; for a named purgatory, take a reference to its device. */
-static struct inode *node_get(const char *name, const struct file_operations **fops)
-{
-	struct inode *inode = NULL;
-	struct miscdevice *misc;
-	struct cdev *cdev;
+	struct device *dev, *found = NULL;
 
 	pthread_mutex_lock(&nodes_lock);
-	list_for_each_entry(misc, &miscs, rig_entry) {
-		if (!strcmp(misc->name, name)) {
-			inode = &misc->rig_inode;
-			*fops = misc->fops;
-		}
-	}
-	list_for_each_entry(cdev, &cdevs, entry) {
-		if (!strcmp(cdev->dev->name, name)) {
-			get_device(cdev->dev);
-			inode = &cdev->inode;
-			*fops = cdev->ops;
-		}
-	}
+	list_for_each_entry(dev, &nodes, rig_entry)
+		if (!strcmp(dev->name, name))
+			found = get_device(dev);
 	pthread_mutex_unlock(&nodes_lock);
-	return inode;
+	return found;
 }
 
 /* As in the kernel, files are allocated from the kernel's memory, and are counted. */
@@ -403,7 +410,6 @@ static struct file *file_alloc(struct inode *inode, const struct file_operations
 	file->f_mode = (flags & O_ACCMODE) == O_RDONLY ? FMODE_READ :
 		       (flags & O_ACCMODE) == O_WRONLY ? FMODE_WRITE : FMODE_READ | FMODE_WRITE;
 	file->f_inode = inode;
-	file->rig_put = inode->i_cdev ? file_put_cdev : NULL;
 	__module_get(fops->owner);
 	return file;
 }
@@ -505,22 +511,22 @@ struct file *rig_fd_take(int fd)
 
 struct file *rig_open(const char *name, int flags)
 {
-	const struct file_operations *fops = NULL;
-	struct inode *inode;
+	const struct file_operations *fops;
+	struct device *dev;
 	struct file *file;
-	int err = -ENOENT;
+	int err;
 
 	if (strncmp(name, "/dev/", 5))
 		return ERR_PTR(-ENOENT);
-	inode = node_get(name + 5, &fops);
-	if (!inode)
+	dev = node_get(name + 5);
+	if (!dev)
 		return ERR_PTR(-ENOENT);
-	file = file_alloc(inode, fops, flags);
-	err = !file ? -ENOMEM : fops->open ? fops->open(inode, file) : 0;
+	fops = dev->rig_inode.i_cdev->ops;
+	file = file_alloc(&dev->rig_inode, fops, flags);
+	err = file ? fops->open(&dev->rig_inode, file) : -ENOMEM;
 	if (!err)
 		return file;
-	if (inode->i_cdev)
-		put_device(inode->i_cdev->dev);
+	put_device(dev);
 	file_free(file);
 	return ERR_PTR(err);
 }
@@ -538,8 +544,8 @@ void rig_close(struct file *file)
 		return;
 	if (file->f_op->release)
 		file->f_op->release(file->f_inode, file);
-	if (file->rig_put)
-		file->rig_put(file);
+	if (file->f_inode->i_cdev)
+		put_device(container_of(file->f_inode, struct device, rig_inode));
 	file_free(file);
 }
 

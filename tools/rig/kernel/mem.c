@@ -103,6 +103,14 @@ void kfree(const void *object)
 	free(header);
 }
 
+char *kstrdup(const char *text, gfp_t gfp)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = rig_alloc(size, gfp);
+
+	return copy ? memcpy(copy, text, size) : NULL;
+}
+
 struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
 				     unsigned int flags, void (*ctor)(void *object))
 {

@@ -110,7 +110,7 @@ struct inode {
 	dev_t		i_rdev;
 };
 
-#define imajor(inode)	MAJOR((inode)->i_rdev)
+#define iminor(inode)	MINOR((inode)->i_rdev)
 #define file_inode(file) ((file)->f_inode)
 
 #define IOCB_NOWAIT	8	/* RWF_NOWAIT, which needs _GNU_SOURCE */
@@ -204,7 +204,6 @@ struct file {
 	struct inode			*f_inode;
 	loff_t				f_pos;
 	refcount_t			f_ref;
-	void				(*rig_put)(struct file *file);
 };
 
 static inline int stream_open(struct inode *inode, struct file *file)
@@ -300,6 +299,7 @@ int sysfs_emit(char *buf, const char *fmt, ...) __printf(2, 3);
 
 struct class {
 	const char *name;
+	char *(*devnode)(const struct device *dev, umode_t *mode);
 };
 
 struct device_type {
@@ -314,15 +314,18 @@ struct device {
 	const struct class	*class;
 	const struct device_type *type;
 	dev_t			devt;
-	char			name[64];
+	char			name[64];	/* of the node */
+	struct list_head	rig_entry;
+	struct inode		rig_inode;
+};
+
+struct kobject {
 };
 
 struct cdev {
-	struct list_head		entry;
+	struct kobject			kobj;
 	const struct file_operations	*ops;
 	struct module			*owner;
-	struct device			*dev;
-	struct inode			inode;
 };
 
 int class_register(const struct class *class);
@@ -333,22 +336,15 @@ void device_initialize(struct device *dev);
 int dev_set_name(struct device *dev, const char *fmt, ...) __printf(2, 3);
 struct device *get_device(struct device *dev);
 void put_device(struct device *dev);
+struct device *rig_device_create(const struct class *class, dev_t devt, const char *name);
+#define device_create(class, parent, devt, data, fmt, name)	rig_device_create(class, devt, name)
+void device_destroy(const struct class *class, dev_t devt);
+#define cdev_alloc()		kzalloc(sizeof(struct cdev), GFP_KERNEL)
+#define cdev_del(cdev)		kobject_put(&(cdev)->kobj)
+#define kobject_put(object)	kfree(container_of(object, struct cdev, kobj))
+int cdev_add(struct cdev *cdev, dev_t devt, unsigned int count);
 void cdev_init(struct cdev *cdev, const struct file_operations *fops);
 int cdev_device_add(struct cdev *cdev, struct device *dev);
 void cdev_device_del(struct cdev *cdev, struct device *dev);
-
-#define MISC_MAJOR		10
-#define MISC_DYNAMIC_MINOR	255
-struct miscdevice {
-	int				minor;
-	const char			*name;
-	const struct file_operations	*fops;
-	umode_t				mode;
-	struct inode			rig_inode;
-	struct list_head		rig_entry;
-};
-
-int misc_register(struct miscdevice *misc);
-void misc_deregister(struct miscdevice *misc);
 
 #endif /* _RIG_FS_H */
