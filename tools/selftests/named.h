@@ -147,8 +147,7 @@ static inline void remove_all_named(void)
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
-		if (!strncmp(entry->d_name, "twheel-", 7) &&
-		    strcmp(entry->d_name, "twheel-control"))
+		if (!strncmp(entry->d_name, "twheel-", 7))
 			remove_by_force(entry->d_name + 7);
 	if (dir)
 		closedir(dir);
