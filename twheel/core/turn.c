@@ -158,8 +158,8 @@ void twheel_turn_begin(struct twheel_shard *shard)
 /*
  * A shard gets no more turns. Wait for its present one, and for no other, since they may take long;
  * but if another shard of the owner has asked during that turn, the wait includes it, and the turns
- * before it. The memory of the shard, and with the last one that of its owner, may be freed when the
- * alarm has been cancelled. May sleep; not called by the reaper.
+ * before it. The memory of the shard, and with the last one that of its owner, may be freed when
+ * the alarm has been cancelled. May sleep; not called by the reaper.
  */
 void twheel_turn_end(struct twheel_shard *shard)
 {

@@ -219,9 +219,9 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
  *
  * The memory of the watches of an add follows the operation. Those of a TWHEEL_IOC_WATCH are in a
  * chunk, which is freed with its last watch, so that an operation which keeps watching and
- * unwatching keys has a chunk for each key at most. A chunk is added before its watches are attached,
- * since another thread may unwatch them at once. Until the number of attached watches is known, all
- * count as used, and one more for the call.
+ * unwatching keys has a chunk for each key at most. A chunk is added before its watches are
+ * attached, since another thread may unwatch them at once. Until the number of attached watches is
+ * known, all count as used, and one more for the call.
  */
 
 /* Watches of a call; the lock of the event queue protects @node and @used. */

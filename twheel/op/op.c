@@ -55,9 +55,9 @@
  * The reference of twheel_op_init() belongs to the consumer. The module has one from the add until
  * the callback has returned. Others are taken while the operation is pending, linked or listed,
  * with its shard, a bucket or a pool locked: by a signal that runs a predicate, or a function after
- * the callback, by a re-arm, and by an iterator. A thread that has a reference and reads 1 is alone,
- * since nobody takes one without having one, and does without atomic operations. Operations with
- * @looked_up are excepted.
+ * the callback, by a re-arm, and by an iterator. A thread that has a reference and reads 1 is
+ * alone, since nobody takes one without having one, and does without atomic operations. Operations
+ * with @looked_up are excepted.
  *
  * An operation has a unit of the quota of its purgatory as long as the module has its reference. So
  * the purgatory exists while the module uses it on behalf of an operation, and the drain, which
@@ -89,7 +89,8 @@
  * An owner of the predicate (predicate.c) and the claimant change the state with the shard locked,
  * too. Interrupts are disabled from bucket->lock on, and softirqs with keys->lock, since
  * shard->lock is taken in interrupts; on PREEMPT_RT they are sleeping locks. Calls on operations,
- * except init, get, put and result, are made with interrupts enabled, in process or softirq context.
+ * except init, get, put and result, are made with interrupts enabled, in process or softirq
+ * context.
  *
  * A deadline on a wheel of its own may outlive the wheel: calls on an operation that is done do not
  * lock its shard. One that is late finds that the timer is not pending, since the memory of a wheel
