@@ -318,10 +318,11 @@ TEST_F(cell, mapping_keeps_the_operations)
 
 	ASSERT_NE(0, add_cell(self->fd, 0, 20 * MSEC, 0));
 	close(self->fd);
-	EXPECT_TRUE(module_has_users(users));
+	EXPECT_EQ(users, module_users());
 	EXPECT_TRUE(wait_for(cell_read(&self->cells[0]) & TWHEEL_CELL_ENDED));
 	munmap(self->cells, NR * sizeof(cell_t));
-	EXPECT_TRUE(wait_for(module_has_users(users - 1)));
+	/* It counts none if it is built in. */
+	EXPECT_TRUE(wait_for(users < 0 || module_users() < users));
 	self->fd = -1;
 }
 
