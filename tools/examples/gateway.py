@@ -84,11 +84,14 @@ class Gateway:
         pending = self.purgatory.list(others=True)
         payments = {op.cookie for op in pending if not op.detached}
         sessions = {op.cookie: op.id for op in pending if op.detached}
-        open_payments = self.db.rows("SELECT id, amount, deadline FROM payment WHERE state IS NULL")
-        for payment, amount, deadline in open_payments:
+        open_payments = "FROM payment WHERE state IS NULL"
+        for payment, deadline in self.db.rows(f"SELECT id, deadline {open_payments}"):
             if payment not in payments:
                 self.watch(payment, deadline)
-            self.ask(payment, amount)
+        # The banks may not have been asked, and an answer after the deadline is too late.
+        open_payments += " AND deadline > ?"
+        for row in self.db.rows(f"SELECT id, amount {open_payments}", time.time_ns()):
+            self.ask(*row)
         for (session,) in self.db.rows("SELECT id FROM session WHERE ended IS NULL"):
             # After an update of the module, an operation has another id.
             self.set_operation(session, sessions.get(session) or self.begin(session))
