@@ -154,6 +154,8 @@ def resolve(future: asyncio.Future[Event], event: Event) -> None:
         future.set_exception(Expired(event))
     elif event.reason == Reason.CANCELLED:
         future.set_exception(Cancelled(event))
+    elif event.reason != Reason.COMPLETED:
+        future.set_exception(RuntimeError(f"operation {event.id} ended by {event.reason!r}"))
     elif event.error:
         future.set_exception(OSError(-event.error, os.strerror(-event.error)))
     else:
