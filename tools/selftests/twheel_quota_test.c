@@ -365,7 +365,7 @@ TEST_F(quota, limit_on_names_of_a_user)
 	close(control);
 }
 
-/* Pages of cells are charged to the user of the file until it is closed, without an operation. */
+/* Pages of cells are charged until the file is closed, without an operation. */
 TEST_F(quota, limit_on_cells_of_a_user)
 {
 	unsigned int i, max, per_page = sysconf(_SC_PAGESIZE) / 8;

@@ -13,7 +13,8 @@
  * The alarm is armed while the reaper is busy, too: a late reaper takes no timer back.
  *
  * What one of them has taken fires, whatever the clock does later. All other timers are judged by
- * the clock as it is set. A timer whose deadline had passed when it was added is taken at once.
+ * the clock as it is set. A timer whose deadline had passed when it was added is taken at once, and
+ * so is one that a change of the clock cancels while it is re-armed.
  *
  * Cancel on set
  * -------------
@@ -254,7 +255,7 @@ struct twheel_node *twheel_wall_pop(struct twheel_shard *shard)
 	/* The timer may be armed again while its callback runs. */
 	wall->cancelled = part->cancelled;
 	late = now - min(now, timer->node.expires);
-	if (!part->past && part->changes == wall->changes)
+	if (!part->past && !part->cancelled && part->changes == wall->changes)
 		twheel_shard_count_late(shard, 1, late, twheel_tick_floor(shard, late));
 	return &timer->node;
 }

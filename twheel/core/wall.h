@@ -22,8 +22,8 @@ struct twheel_fifo {
  * struct twheel_wall - the timers of CLOCK_REALTIME of a shard
  * @due: empty, as the reaper takes timers off @taken one by one
  * @tree: timers that are not due, by their exact deadlines
- * @taken: timers that the alarm or the reaper has taken, and those whose deadlines had passed when
- *	they were added
+ * @taken: timers that the alarm or the reaper has taken, and those that were due when they were
+ *	added
  * @on_set: the timers of @tree that a change of the clock cancels
  * @changes: number of changes of the clock when it was last read to take timers
  * @watching: the shard is among the watchers of its owner
