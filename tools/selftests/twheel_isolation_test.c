@@ -23,11 +23,12 @@ FIXTURE(neighbours) {
 
 /*
  * On PREEMPT_RT the threads that the reapers of users wake compete with them, unless an
- * administrator gives the reapers a real-time priority. The bounds are for such reapers.
+ * administrator gives the reapers a real-time priority. The bounds are for such reapers. The threads
+ * that run timers of the kernel have a higher one: with the same, they wait until a reaper sleeps.
  */
 static bool prefer_reapers(void)
 {
-	const struct sched_param param = { .sched_priority = 1 };
+	const struct sched_param param = { .sched_priority = 1 }, higher = { .sched_priority = 2 };
 	char path[32], name[16];
 	unsigned int nr = 0;
 	pid_t pid;
@@ -38,9 +39,13 @@ static bool prefer_reapers(void)
 		file = fopen(path, "r");
 		if (!file)
 			continue;
-		if (fgets(name, sizeof(name), file) && !strncmp(name, "twheel-user/", 12))
-			nr += !sched_setscheduler(pid, SCHED_FIFO, &param);
+		if (!fgets(name, sizeof(name), file))
+			*name = '\0';
 		fclose(file);
+		if (!strncmp(name, "twheel-user/", 12))
+			nr += !sched_setscheduler(pid, SCHED_FIFO, &param);
+		else if (!strncmp(name, "ktimers/", 8))
+			sched_setscheduler(pid, SCHED_FIFO, &higher);
 	}
 	return !on_preempt_rt() || nr;
 }
