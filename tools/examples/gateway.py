@@ -221,6 +221,8 @@ def open_listener() -> socket.socket:
     if fd is not None:
         return socket.socket(fileno=fd)
     listener = bound(socket.SOCK_STREAM, "socket")
+    # It hangs up until then, and systemd drops a descriptor that does.
+    listener.listen()
     notify("FDSTORE=1\nFDNAME=listener", listener.fileno())
     return listener
 
