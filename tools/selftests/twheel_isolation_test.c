@@ -23,8 +23,9 @@ FIXTURE(neighbours) {
 
 /*
  * On PREEMPT_RT the threads that the reapers of users wake compete with them, unless an
- * administrator gives the reapers a real-time priority. The bounds are for such reapers. The threads
- * that run timers of the kernel have a higher one: with the same, they wait until a reaper sleeps.
+ * administrator gives the reapers a real-time priority. The bounds are for such reapers. The
+ * threads that run timers of the kernel have a higher one: with the same, they wait until a reaper
+ * sleeps.
  */
 static bool prefer_reapers(void)
 {
