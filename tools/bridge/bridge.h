@@ -56,7 +56,7 @@ extern struct bridge {
 
 	int fd;				/* of the purgatory */
 	int events;			/* queue of the events of positions */
-	pthread_mutex_t batch;		/* held during a batch: SIGTERM stops none in its middle */
+	pthread_mutex_t batch;		/* held during a batch: no exit stops one in its middle */
 	natsConnection *connection;
 	jsCtx *js;
 	_Atomic unsigned int connects;

@@ -187,7 +187,9 @@ static const char *add_consumer(struct subject *subject)
 
 	if (status != NATS_OK)
 		return why(status);
+	pthread_mutex_lock(&bridge.batch);
 	ready = check_stream(subject, stream);
+	pthread_mutex_unlock(&bridge.batch);
 	jsStreamInfo_Destroy(stream);
 	if (!ready)
 		return "the stream ends before the position";
@@ -238,5 +240,6 @@ void *run_subject(void *argument)
 		nats_Sleep(RETRY);
 	}
 	natsConnection_GetLastError(bridge.connection, &error);
+	pthread_mutex_lock(&bridge.batch);
 	errx(FAILED, "the connection is closed: %s", error ?: "no reason");
 }
