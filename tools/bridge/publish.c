@@ -41,7 +41,7 @@ static bool store(const char *subject, const char *text, const char *id)
 /* Without --ids, an id is a name of this process and the number of the line. */
 int publish(const char *subject, bool ids)
 {
-	char *line = NULL, *text, id[NAME_SIZE];
+	char *line = NULL, *text, *id, name[NAME_SIZE];
 	unsigned long nr, duplicates = 0;
 	size_t size = 0;
 	natsInbox *own;
@@ -52,9 +52,8 @@ int publish(const char *subject, bool ids)
 	for (nr = 0; getline(&line, &size, stdin) >= 0; nr++) {
 		line[strcspn(line, "\n")] = '\0';
 		text = line;
-		snprintf(id, sizeof(id), "%s.%lu", own, nr);
-		if (ids)
-			snprintf(id, sizeof(id), "%s", strsep(&text, " "));
+		snprintf(name, sizeof(name), "%s.%lu", own, nr);
+		id = ids ? strsep(&text, " ") : name;
 		duplicates += store(subject, text ?: "", id);
 	}
 	printf("%lu stored, %lu of them before\n", nr, duplicates);

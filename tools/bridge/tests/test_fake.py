@@ -101,6 +101,9 @@ class Stream(Case):
         self.assertEqual(self.publish(signals(10)), "10 stored, 0 of them before\n")
         self.assertEqual(self.publish(signals(15)), "15 stored, 10 of them before\n")
         self.applied(bridge, 15)
+        wide = "".join(f"id{'x' * 300}{i} num:{i}\n" for i in range(2))
+        self.assertEqual(self.publish(wide), "2 stored, 0 of them before\n")
+        self.applied(bridge, 17)
 
     def test_signals_without_ids_count_each_time(self):
         self.start()
