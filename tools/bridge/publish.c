@@ -20,7 +20,7 @@ static bool store(const char *subject, const char *text, const char *id)
 	jsPubAck *ack;
 	bool duplicate;
 
-	if (!parse_signal(text, strlen(text), &args))
+	if (!*id || !parse_signal(text, strlen(text), &args))
 		errx(USAGE, "wrong signal: %s", text);
 	jsPubOptions_Init(&options);
 	options.MaxWait = TRY;

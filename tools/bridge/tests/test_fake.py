@@ -117,6 +117,8 @@ class Stream(Case):
         for line in ("", "k 1 2 3 4", "k x", "k 1 2 4294967296", "text:seventeen-letters", "k -1"):
             with self.subTest(line=line):
                 self.assertIn("wrong signal", self.publish(f"{line}\n", status=2))
+        text = self.servers.run("publish", self.config, PURGATORY, "--ids", ALL, text=" k\n", status=2)
+        self.assertIn("wrong signal", text)
 
     def test_publish_reports_a_subject_without_a_stream(self):
         self.start()
