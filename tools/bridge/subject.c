@@ -24,8 +24,9 @@
 
 bool parse_signal(const char *text, size_t length, struct twheel_signal_args *args)
 {
-	char key[MAX_SIGNAL + 1], amount[24] = "0", value[24] = "0", limit[24] = "0", more[2];
-	int nr = sscanf(text, "%1024s %23s %23s %23s %1s", key, amount, value, limit, more);
+	char key[MAX_SIGNAL + 1], amount[MAX_SIGNAL + 1] = "0", value[MAX_SIGNAL + 1] = "0",
+	     limit[MAX_SIGNAL + 1] = "0", more[2];
+	int nr = sscanf(text, "%1024s %1024s %1024s %1024s %1s", key, amount, value, limit, more);
 	__u64 number;
 
 	memset(args, 0, sizeof(*args));

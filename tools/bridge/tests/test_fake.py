@@ -114,7 +114,8 @@ class Stream(Case):
 
     def test_publish_refuses_a_wrong_signal(self):
         self.start()
-        for line in ("", "k 1 2 3 4", "k x", "k 1 2 4294967296", "text:seventeen-letters", "k -1"):
+        for line in ("", "k 1 2 3 4", "k x", "k 1 2 4294967296", "text:seventeen-letters", "k -1",
+                     f"k {'0' * 22}1{'0' * 20}"):
             with self.subTest(line=line):
                 self.assertIn("wrong signal", self.publish(f"{line}\n", status=2))
         text = self.servers.run("publish", self.config, PURGATORY, "--ids", ALL, text=" k\n", status=2)
