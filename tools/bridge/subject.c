@@ -228,6 +228,8 @@ void *run_subject(void *argument)
 	const char *error;
 	uint64_t said = 0;
 
+	if (!batch)
+		errx(FAILED, "no memory");
 	while (!natsConnection_IsClosed(bridge.connection)) {
 		error = add_consumer(subject);
 		if (error)
