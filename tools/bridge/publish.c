@@ -57,6 +57,8 @@ int publish(const char *subject, bool ids)
 		duplicates += store(subject, text ?: "", id);
 	}
 	printf("%lu stored, %lu of them before\n", nr, duplicates);
+	if (!feof(stdin))
+		errx(FAILED, "cannot read standard input");
 	return fflush(stdout) ? FAILED : 0;
 }
 
