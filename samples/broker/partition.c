@@ -37,21 +37,23 @@ struct partition {
 static struct partition *partitions;
 static struct log logs[MAX_PARTITIONS];
 
+static void log_cut(struct log *log, struct place end)
+{
+	if (ftruncate(log->fd, end.position))
+		warn("%s", log->path);
+}
+
 static bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len)
 {
-	/* Writes to a file are not interrupted. A short one is followed by an error. */
+	/* Writes to a file are not interrupted, so a short one is an error, too. */
 	if (end.position + len > LOG_MAX)
 		errno = EFBIG;
 	else if (pwrite(log->fd, data, len, end.position) == (ssize_t)len)
 		return true;
 	warn("%s", log->path);
+	/* The next batch may be shorter. */
+	log_cut(log, end);
 	return false;
-}
-
-static void log_cut(struct log *log, struct place end)
-{
-	if (ftruncate(log->fd, end.position))
-		warn("%s", log->path);
 }
 
 /*

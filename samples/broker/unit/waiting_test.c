@@ -5,6 +5,7 @@
  */
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "../group.c"
@@ -223,6 +224,21 @@ TEST("a replica without progress does not renew its lease")
 	end(fetch(FOLLOWER, "both", 4));
 	run_events();
 	CHECK(state_is(BOTH, 8, 8, 1));
+}
+
+TEST("a batch that is not written completely leaves nothing in the log")
+{
+	struct rlimit all, some;
+	enum error_code error;
+
+	kit_start();
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &all);
+	some = (struct rlimit){ BATCH_SIZE / 2, all.rlim_max };
+	setrlimit(RLIMIT_FSIZE, &some);
+	error = end(produce("alone", 1, HOUR_MS, 1));
+	setrlimit(RLIMIT_FSIZE, &all);
+	CHECK(error == STORAGE_ERROR && !lseek(partition_log(0)->fd, 0, SEEK_END));
 }
 
 static void leave_unfinished(void)
