@@ -70,9 +70,11 @@ def publish(server: socket.socket, config: dict[str, list[str]], subject: str, m
                    f"HPUB {subject} {inbox} {len(header)} {len(header) + len(signal)}\r\n"
                    f"{header}{signal}\r\n".encode())
     words = answer(server, lines)
-    # A message with a header is an error: no stream has the subject.
+    # A message with a header is an error: the stream has no leader yet, or there is none.
     text = lines.read(int(words[-1]) + 2)
-    stored = json.loads(text) if words[0] == b"MSG" else {"error": text.decode()}
+    if words[0] != b"MSG":
+        raise ConnectionError(text.decode())
+    stored = json.loads(text)
     if "error" in stored:
         raise OSError(stored["error"])
     return stored

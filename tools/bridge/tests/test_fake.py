@@ -121,17 +121,6 @@ class Stream(Case):
         text = self.servers.run("publish", self.config, PURGATORY, "--ids", ALL, text=" k\n", status=2)
         self.assertIn("wrong signal", text)
 
-    def test_publish_reports_a_subject_without_a_stream(self):
-        self.start()
-        done = subprocess.Popen([BRIDGE, "publish", "-c", self.config, PURGATORY, "other"],
-                                stdin=subprocess.PIPE, text=True)
-        done.stdin.write("k\n")
-        done.stdin.close()
-        time.sleep(1)
-        self.assertIsNone(done.poll())
-        done.kill()
-        done.wait()
-
     def test_a_wrong_message_is_counted_and_skipped(self):
         self.start()
         bridge = self.bridge()
@@ -432,6 +421,15 @@ class Secure(Case):
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
             self.assertIn(error, done.stderr)
         self.applied(bridge, 1)
+
+    def test_the_publisher_in_python_tries_again_without_a_stream(self):
+        self.start_secure()
+        publisher = subprocess.Popen(
+            ["/usr/bin/python3", EXAMPLES / "publish.py", self.config_of("service"), ALL, "id", "k"],
+            stdout=subprocess.PIPE, text=True)
+        time.sleep(2)
+        self.servers.setup(self.config_of("admin"), PURGATORY)
+        self.assertEqual(publisher.communicate(timeout=60)[0], "stored\n")
 
     @unittest.skipUnless(shutil.which("go") and GO_CLIENT.exists(), "no Go or no client in Go")
     def test_the_publisher_in_go_stores_a_signal_once(self):
