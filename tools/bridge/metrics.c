@@ -63,7 +63,7 @@ bool write_metrics(void)
 		"# HELP twheel_bridge_connected Whether servers send the signals of all subjects.\n"
 		"twheel_bridge_connected{purgatory=\"%s\"} %d\n"
 		"# TYPE twheel_bridge_reconnects counter\n"
-		"# HELP twheel_bridge_reconnects Lost connections that were made again.\n"
+		"# HELP twheel_bridge_reconnects Connections after a loss, or after a start without.\n"
 		"twheel_bridge_reconnects_total{purgatory=\"%s\"} %u\n# EOF\n",
 		bridge.purgatory, connected, bridge.purgatory, bridge.connects);
 	bad = ferror(file);
