@@ -36,6 +36,26 @@ def connect(port, address="127.0.0.1"):
     return socket.create_connection((address, port), timeout=60)
 
 
+class Raw:
+    """A client that publishes any bytes, by the text protocol."""
+
+    def __init__(self, port):
+        self.socket = connect(port)
+        self.file = self.socket.makefile("rb")
+        self.socket.sendall(b'CONNECT {"verbose":false}\r\n')
+
+    def publish(self, subject, text):
+        self.socket.sendall(b"PUB %s %d\r\n%s\r\n" % (subject.encode(), len(text), text))
+
+    def close(self):
+        self.socket.sendall(b"PING\r\n")
+        while (answer := self.file.readline()) != b"PONG\r\n":
+            if not answer:
+                raise ConnectionError("the server has closed the connection")
+        self.file.close()
+        self.socket.close()
+
+
 class Host:
     """A network namespace, which is linked to this one. A router forwards to the others."""
 

@@ -14,7 +14,7 @@ import time
 import unittest
 
 from part import part_of
-from servers import BRIDGE, Bridge, Host, Servers, connect, eventually
+from servers import BRIDGE, Bridge, Host, Raw, Servers, eventually
 from twheel import Batch, Purgatory
 
 EXAMPLES = pathlib.Path(__file__).parent  # in a guest
@@ -271,11 +271,14 @@ class Hosts(Case):
                 subject = ("twheel.t.all", f"twheel.t.host.h{host}", f"twheel.t.key.{i:x}")[kind]
                 if kind == 2:
                     host = part_of(f"{i:x}", PARTS)
-                lines.append((subject, f"num:{i} 1 {i}"))
+                lines.append((subject, b"num:%d 1 %d" % (i, i)))
                 batches[host].add([i], cookie=i)
             for batch in batches:
                 batch.submit()
-        self.publish_raw(lines)
+        raw = Raw(self.servers.ports[0])
+        for subject, text in lines:
+            raw.publish(subject, text)
+        raw.close()
         found = [0] * nr
         for purgatory in self.purgatories:
             eventually("all operations have ended", lambda p=purgatory: not p.query().own, 120)
@@ -284,16 +287,6 @@ class Hosts(Case):
                     self.assertEqual((event.reason.name, event.value), ("COMPLETED", event.cookie))
                     found[event.cookie] += 1
         self.assertEqual(found, [1] * nr)
-
-    def publish_raw(self, lines):
-        with connect(self.servers.ports[0]) as server:
-            text = b'CONNECT {"verbose":false}\r\n'
-            for subject, signal_ in lines:
-                text += f"PUB {subject} {len(signal_)}\r\n{signal_}\r\n".encode()
-            server.sendall(text + b"PING\r\n")
-            with server.makefile("rb") as answers:
-                while (answer := answers.readline()) != b"PONG\r\n":
-                    self.assertTrue(answer)
 
 
 class Network(Case):

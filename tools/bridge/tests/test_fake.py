@@ -11,7 +11,7 @@ import time
 import unittest
 
 from proxy import Proxy
-from servers import BRIDGE, Bridge, Servers, connect, eventually
+from servers import BRIDGE, Bridge, Raw, Servers, eventually
 
 BRIDGE_FILES = pathlib.Path(__file__).parents[1]
 LONG = bool(os.environ.get("LONG"))
@@ -257,25 +257,6 @@ class Stream(Case):
         text = bridge.metrics_file.read_text()
         names = {family.name for family in text_string_to_metric_families(text)}
         self.assertIn("twheel_bridge_applied", names)
-
-
-class Raw:
-    """A client that publishes any bytes, by the text protocol."""
-
-    def __init__(self, port):
-        self.socket = connect(port)
-        self.file = self.socket.makefile("rb")
-        self.socket.sendall(b'CONNECT {"verbose":false}\r\n')
-
-    def publish(self, subject, text):
-        self.socket.sendall(b"PUB %s %d\r\n%s\r\n" % (subject.encode(), len(text), text))
-
-    def close(self):
-        self.socket.sendall(b"PING\r\n")
-        while self.file.readline() != b"PONG\r\n":
-            continue
-        self.file.close()
-        self.socket.close()
 
 
 class Cluster(Case):
