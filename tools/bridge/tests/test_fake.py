@@ -51,11 +51,11 @@ class Case(unittest.TestCase):
 class Configuration(unittest.TestCase):
     LINES = ["server a\nstream S", "server a\nstream S\nsubject s"]
 
-    def says(self, text, status, expected, command="run"):
+    def says(self, text, status, expected, purgatory=PURGATORY):
         path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), "c")
         path.write_text(text)
-        done = subprocess.run([BRIDGE, command, "-c", path, PURGATORY], stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, text=True, timeout=60)
+        done = subprocess.run([BRIDGE, "run", "-c", path, purgatory], stderr=subprocess.PIPE,
+                              text=True, timeout=60)
         self.assertEqual(done.returncode, status, done.stderr)
         self.assertIn(expected, done.stderr)
 
@@ -76,12 +76,7 @@ class Configuration(unittest.TestCase):
         self.says(self.LINES[0], 2, "no subject")
 
     def test_a_purgatory_that_does_not_exist_is_reported(self):
-        path = self.enterContext(tempfile.TemporaryDirectory()) + "/c"
-        pathlib.Path(path).write_text(self.LINES[1])
-        done = subprocess.run([BRIDGE, "run", "-c", path, "none"], stderr=subprocess.PIPE,
-                              text=True, timeout=60)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("cannot open purgatory none: No such file", done.stderr)
+        self.says(self.LINES[1], 1, "cannot open purgatory none: No such file", "none")
 
 
 class Stream(Case):
