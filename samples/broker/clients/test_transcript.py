@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""
-The transcripts in Documentation/broker.rst: commands and their output, as in a shell. With
-TRANSCRIPTS=folder the tests write them instead of comparing them.
-"""
+"""The transcripts in Documentation/broker.rst: commands and their output, as in a shell."""
 
 import collections
-import os
 import pathlib
 import re
 import subprocess
@@ -64,9 +60,6 @@ def rows(**wanted):
 
 class Transcript(unittest.TestCase):
     def check(self, shell, name):
-        if "TRANSCRIPTS" in os.environ:
-            (pathlib.Path(os.environ["TRANSCRIPTS"]) / name).write_text(shell.text)
-            return
         self.maxDiff = None
         self.assertEqual(shell.text, pathlib.Path(__file__).with_name(name).read_text())
 
