@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Run the tests of unittest and print TAP for ktap.py."""
+"""
+Run the tests of unittest and print TAP for ktap.py.
+
+    tap.py NAME FOLDER [TEST...]   as the program NAME: all tests of a folder, or a file, class or
+                                   test such as test_waiting.Fetch
+"""
 
 import sys
 import unittest
@@ -40,3 +45,14 @@ def run(name, tests):
     tests.run(outcome)
     print(f"# end {name} {0 if outcome.wasSuccessful() else 1}", flush=True)
     return outcome.wasSuccessful()
+
+
+def main(name, folder, *names):
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, folder)
+    loader = unittest.defaultTestLoader
+    return run(name, loader.loadTestsFromNames(names) if names else loader.discover(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(not main(*sys.argv[1:]))
