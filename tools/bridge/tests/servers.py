@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
 BRIDGE = os.environ.get("TWHEEL_BRIDGE", "twheel-bridge")
 SERVER = shutil.which("nats-server", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
