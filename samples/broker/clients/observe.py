@@ -5,6 +5,7 @@ import contextlib
 import os
 import pathlib
 import re
+import time
 
 PROC = pathlib.Path("/proc")
 
@@ -19,9 +20,13 @@ def sleeps(pid):
     return status(pid, "voluntary_ctxt_switches")
 
 
-def switches(pid):
-    """How often the process has slept, including by preemption."""
-    return sleeps(pid) + status(pid, "nonvoluntary_ctxt_switches")
+def settled(pids):
+    """How often each process has slept, including by preemption, once none runs any more."""
+    last = {}
+    while last != (last := {pid: sleeps(pid) + status(pid, "nonvoluntary_ctxt_switches")
+                            for pid in pids}):
+        time.sleep(0.2)
+    return last
 
 
 def name(pid):

@@ -308,21 +308,14 @@ class Idle(WithGroup):
             self.assertEqual(member.error, 0)
         worker, = self.cluster.workers()
         others = [self.cluster.running[LEADER].pid, *observe.named("twheel-")]
-
-        def wakeups(*processes):
-            last = {}
-            while last != (last := {pid: observe.switches(pid) for pid in processes}):
-                time.sleep(0.2)
-            return last
-
-        before = wakeups(*others)
+        before = observe.settled(others)
         sleeps = observe.sleeps(worker)
         for _ in range(HEARTBEATS):
             for member in members:
                 self.assertEqual(member.heartbeat(), 0)
         self.assertLessEqual(observe.sleeps(worker) - sleeps, HEARTBEATS * MEMBERS)
-        self.assertEqual(wakeups(*others), before)
+        self.assertEqual(observe.settled(others), before)
         # And none at all without heartbeats.
-        before = wakeups(worker, *others)
+        before = observe.settled([worker, *others])
         time.sleep(5)
-        self.assertEqual(wakeups(worker, *others), before)
+        self.assertEqual(observe.settled([worker, *others]), before)

@@ -167,21 +167,15 @@ class Idle(unittest.TestCase):
             cls.consumers.append(connection)
         cls.cluster.eventually(lambda: cls.cluster.waits("read:") == CONSUMERS)
 
-    def wakeups(self):
-        """How often each worker and each reaper has been scheduled."""
-        processes = [*self.cluster.workers(), *observe.named("twheel-")]
-        return {pid: observe.switches(pid) for pid in processes}
-
     def test_waiting_fetches_cause_no_wakeup(self):
+        processes = [*self.cluster.workers(), *observe.named("twheel-")]
         # The last add may still be under way.
-        last = {}
-        while last != (last := self.wakeups()):
-            time.sleep(0.2)
+        before = observe.settled(processes)
         time.sleep(SECONDS)
-        self.assertEqual(self.wakeups(), last)
+        self.assertEqual(observe.settled(processes), before)
         # The counts are not always the same.
         wire.api_versions(self.cluster.connect(self))
-        self.assertNotEqual(self.wakeups(), last)
+        self.assertNotEqual(observe.settled(processes), before)
 
     def test_waiting_fetches_complete_by_one_produce(self):
         producer = self.cluster.connect(self)
