@@ -160,7 +160,7 @@ uint64_t twheel_cell_begin(const struct twheel_cell_pool *pool, int cell, uint64
 		errno = EBUSY;
 		return 0;
 	}
-	add.deadline = deadline > INT64_MAX ? TWHEEL_NEVER : deadline;
+	add.deadline = twheel_cell_ns(pool, twheel_cell_time(pool, deadline));
 	add.cookie = cell;
 	add.cell = cell;
 	/* First, since another thread may read the event before this one has the id. */

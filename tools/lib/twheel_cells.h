@@ -106,7 +106,10 @@ void twheel_cell_map_free(struct twheel_cell_map *map);
 void twheel_cell_pool_init(struct twheel_cell_pool *pool, struct twheel_cell_map *map,
 			   clockid_t clock);
 
-/* Convert a time of the process, or TWHEEL_NEVER, to that of a word, rounded up. */
+/*
+ * Convert a time of the process, or TWHEEL_NEVER, to that of a word, rounded up. It is not 0: the
+ * word of life 0 would be 0, and its event would look like that of an operation without a cell.
+ */
 static inline uint64_t twheel_cell_time(const struct twheel_cell_pool *pool, uint64_t ns)
 {
 	int64_t offset = pool->map->offset[pool->clock];
@@ -114,7 +117,7 @@ static inline uint64_t twheel_cell_time(const struct twheel_cell_pool *pool, uin
 	if (ns > INT64_MAX)
 		return TWHEEL_CELL_TIME;
 	if ((int64_t)ns <= offset)
-		return 0;
+		return 1;
 	ns = (ns - (uint64_t)offset + (1U << TWHEEL_CELL_SHIFT) - 1) >> TWHEEL_CELL_SHIFT;
 	return ns < TWHEEL_CELL_TIME ? ns : TWHEEL_CELL_TIME;
 }

@@ -270,6 +270,35 @@ TEST("the event of an idle cell ends no life")
 	finish();
 }
 
+/* Arm and cancel an armed cell, until it is armed in @life. */
+static uint64_t skip_to(uint64_t life, uint64_t handle)
+{
+	while (handle && (handle & TWHEEL_CELL_LIFE) != life) {
+		CHECK(!twheel_cell_cancel(&pool, handle));
+		handle = twheel_cell_arm(&pool, cell_of(handle), TWHEEL_NEVER);
+	}
+	return handle;
+}
+
+TEST("life 0 ends at time 0")
+{
+	uint64_t handle, cookie;
+
+	start();
+	handle = skip_to(0, armed(1, TWHEEL_NEVER));
+	CHECK(handle && !twheel_cell_move(&pool, handle, 0));
+	CHECK(take(&cookie) == handle && cookie == 1);
+	/* Now an add begins it. */
+	handle = twheel_cell_arm(&pool, cell_of(handle), TWHEEL_NEVER);
+	handle = skip_to(TWHEEL_CELL_LIFE, handle);
+	CHECK(handle && !twheel_cell_move(&pool, handle, 0));
+	CHECK(take(&cookie) == handle && cookie == 1);
+	handle = twheel_cell_arm(&pool, cell_of(handle), 0);
+	CHECK(handle && !(handle & TWHEEL_CELL_LIFE));
+	CHECK(take(&cookie) == handle && cookie == 1);
+	finish();
+}
+
 TEST("times are converted with the offsets")
 {
 	static const int64_t offsets[] = { 0, 12345678, -12345678, 1LL << 62, -(1LL << 62) };
