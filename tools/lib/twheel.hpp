@@ -1063,8 +1063,8 @@ private:
 /**
  * class cell - owner of an acquired cell, and the handle of its latest life
  *
- * touch(), move(), cancel() and remaining() may run in several threads at once. They return false, or
- * zero, if the life has ended or was cancelled.
+ * touch(), move(), cancel() and remaining() may run in several threads at once. They return false,
+ * or zero, if the life has ended or was cancelled, and after release() and moves.
  */
 class cell {
 public:
@@ -1079,7 +1079,7 @@ public:
 
 	cell(cell &&other) noexcept
 		: pool_(std::exchange(other.pool_, nullptr)), number_(other.number_),
-		  handle_(other.handle_)
+		  handle_(std::exchange(other.handle_, 0))
 	{
 	}
 
@@ -1089,7 +1089,7 @@ public:
 			release();
 			pool_ = std::exchange(other.pool_, nullptr);
 			number_ = other.number_;
-			handle_ = other.handle_;
+			handle_ = std::exchange(other.handle_, 0);
 		}
 		return *this;
 	}
@@ -1104,6 +1104,7 @@ public:
 	{
 		if (pool_)
 			twheel_cell_release(std::exchange(pool_, nullptr), number_);
+		handle_ = 0;
 	}
 
 	void arm(time_point deadline)

@@ -637,9 +637,11 @@ TEST("cells are armed, touched and released")
 	purgatory.cancel(purgatory.add(operation()));
 	twheel::cell moved(std::move(other));
 	idle = std::move(moved);
-	{
-		twheel::cell last(std::move(idle));
-	}
+	twheel::cell last(std::move(idle));
+	last.release();
+	for (const twheel::cell *none : {&idle, &last})
+		CHECK(!none->touch(now + 1h) && !none->move(now) && !none->cancel() &&
+		      none->remaining(now) == 0ns);
 	CHECK(!next_cell(purgatory, *cells) && !next_cell(purgatory, *cells));
 }
 
