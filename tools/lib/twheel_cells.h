@@ -82,7 +82,7 @@ struct twheel_cell_pool {
 /**
  * twheel_cell_map_init() - allocate and map the cells of a descriptor
  * @map: initialised by this
- * @fd: the purgatory
+ * @fd: the purgatory; no operation of it has used a cell, also not for an earlier process
  * @nr: number of cells
  *
  * Return: 0; or -1, with EOPNOTSUPP on a machine without cells.
@@ -93,7 +93,9 @@ int twheel_cell_map_init(struct twheel_cell_map *map, int fd, uint32_t nr);
  * twheel_cell_remap() - map the cells in a child of fork()
  * @map: its copy of the map
  *
- * Afterwards the functions with handles may be used. Only one process may acquire cells.
+ * Afterwards the functions with handles may be used. Only one process may acquire cells. The child
+ * does not know the operations that are added after the fork: twheel_cell_move() of one of them to
+ * an earlier deadline fails with ENOENT.
  *
  * Return: 0 or -1.
  */
