@@ -5,7 +5,7 @@
  * twheel_uring_prep_add(3).
  *
  * Set the user data after the preparation. The structure of a call is read when the entry is
- * submitted. The functions do not set sizes: key_size, command_size and result_size are the
+ * submitted. The functions do not set sizes: key_size, and size and result_size of a batch, are the
  * caller's.
  */
 #ifndef TWHEEL_URING_H
