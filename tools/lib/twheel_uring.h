@@ -21,10 +21,10 @@ extern "C" {
 #endif
 
 /**
- * twheel_uring_prep() - prepare an entry for any call
+ * twheel_uring_prep() - prepare an entry for a call that io_uring has
  * @sqe: the entry, which is overwritten but for the second half of 128 bytes
  * @fd: the purgatory
- * @cmd_op: TWHEEL_IOC_*
+ * @cmd_op: TWHEEL_IOC_ADD to TWHEEL_IOC_BATCH
  * @args: its structure
  */
 static inline void twheel_uring_prep(struct io_uring_sqe *sqe, int fd, unsigned int cmd_op,
