@@ -190,16 +190,6 @@ static void report(struct twheel_batch *batch, unsigned int nr)
 		forget_keys(batch);
 }
 
-/* Cancels the commands after the failure that stopped the batch. */
-static void skip_all(struct twheel_batch *batch)
-{
-	unsigned int i;
-
-	for (i = 0; i < batch->nr; i++)
-		batch->results[i] = (struct twheel_result) { .error = -ECANCELED };
-	report(batch, batch->nr);
-}
-
 int twheel_execute(int fd, const struct twheel_command *commands, unsigned int size,
 		   struct twheel_result *results, unsigned int nr, unsigned int flags)
 {
@@ -222,27 +212,24 @@ int twheel_execute(int fd, const struct twheel_command *commands, unsigned int s
 	return args.done;
 }
 
-/* One system call. */
-static int execute(struct twheel_batch *batch)
-{
-	unsigned int failed = batch->failed;
-	int done = twheel_execute(batch->fd, (const void *)batch->commands, batch->used,
-				  batch->results, batch->nr, batch->flags);
-
-	if (done < 0)
-		return -1;
-	report(batch, done);
-	if (batch->failed > failed && batch->flags & TWHEEL_BATCH_STOP)
-		batch->stopped = true;
-	return 0;
-}
-
 static int flush(struct twheel_batch *batch)
 {
-	while (batch->nr && !batch->stopped)
-		if (execute(batch))
+	unsigned int i;
+
+	while (batch->nr && !batch->stopped) {
+		unsigned int failed = batch->failed;
+		int done = twheel_execute(batch->fd, (const void *)batch->commands, batch->used,
+					  batch->results, batch->nr, batch->flags);
+
+		if (done < 0)
 			return -1;
-	skip_all(batch);
+		report(batch, done);
+		batch->stopped = batch->failed > failed && batch->flags & TWHEEL_BATCH_STOP;
+	}
+	/* Cancel the commands after the failure that stopped the batch. */
+	for (i = 0; i < batch->nr; i++)
+		batch->results[i] = (struct twheel_result) { .error = -ECANCELED };
+	report(batch, batch->nr);
 	return 0;
 }
 
