@@ -49,11 +49,6 @@ static int hex_digit(char c)
 	return at ? (at - digits) % 16 : -1;
 }
 
-static bool is_dash_at(int at)
-{
-	return at == 8 || at == 13 || at == 18 || at == 23;
-}
-
 /* Return: true if @text is a UUID; @bytes is set to its bytes then. */
 static bool read_uuid(const char *text, unsigned char *bytes)
 {
@@ -62,7 +57,7 @@ static bool read_uuid(const char *text, unsigned char *bytes)
 	for (at = 0; at < UUID_TEXT; at++) {
 		int digit = hex_digit(text[at]);
 
-		if (is_dash_at(at)) {
+		if (at == 8 || at == 13 || at == 18 || at == 23) {
 			if (text[at] != '-')
 				return false;
 			continue;
@@ -181,34 +176,21 @@ static void format_text(const unsigned char *bytes, int len, char *text)
 		 "" : prefixes[KIND_TEXT], plain);
 }
 
-static void format_uuid(const unsigned char *bytes, char *text)
-{
-	static const char digits[] = "0123456789abcdef";
-	int at, nr = 0;
-
-	for (at = 0; at < UUID_TEXT; at++) {
-		if (is_dash_at(at)) {
-			text[at] = '-';
-			continue;
-		}
-		text[at] = digits[nr % 2 ? bytes[nr / 2] & 15 : bytes[nr / 2] >> 4];
-		nr++;
-	}
-	text[at] = '\0';
-}
-
 char *twheel_key_format(struct twheel_key key, char text[TWHEEL_KEY_FORMAT_SIZE])
 {
-	unsigned char bytes[UUID_BYTES];
+	unsigned char b[UUID_BYTES];
 	int len;
 
-	memcpy(bytes, &key, sizeof(bytes));
-	len = text_length(bytes);
+	memcpy(b, &key, sizeof(b));
+	len = text_length(b);
 	if (len)
-		format_text(bytes, len, text);
+		format_text(b, len, text);
 	else if (!key.v[0])
 		snprintf(text, TWHEEL_KEY_FORMAT_SIZE, "%llu", (unsigned long long)key.v[1]);
 	else
-		format_uuid(bytes, text);
+		snprintf(text, TWHEEL_KEY_FORMAT_SIZE,
+			 "%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+			 b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+			 b[12], b[13], b[14], b[15]);
 	return text;
 }
