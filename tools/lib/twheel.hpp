@@ -240,6 +240,20 @@ struct watch {
 	std::uint32_t need;
 };
 
+namespace detail {
+
+inline std::vector<::twheel_watch_spec> specs(const std::vector<watch> &keys)
+{
+	std::vector<::twheel_watch_spec> specs;
+
+	specs.reserve(keys.size());
+	for (const watch &watch : keys)
+		specs.push_back({watch.key, watch.need, 0});
+	return specs;
+}
+
+} // namespace detail
+
 /**
  * class operation - an operation to add
  *
@@ -366,35 +380,18 @@ private:
 		return *this;
 	}
 
-	operation &condition(::twheel_condition condition, const std::vector<watch> &keys);
+	operation &condition(::twheel_condition condition, const std::vector<watch> &keys)
+	{
+		keys_ = detail::specs(keys);
+		args_.condition = condition;
+		args_.quorum = 0;
+		args_.threshold = 0;
+		return *this;
+	}
 
 	::twheel_add_args args_;
 	std::vector<::twheel_watch_spec> keys_;
 };
-
-namespace detail {
-
-inline std::vector<::twheel_watch_spec> specs(const std::vector<watch> &keys)
-{
-	std::vector<::twheel_watch_spec> specs;
-
-	specs.reserve(keys.size());
-	for (const watch &watch : keys)
-		specs.push_back({watch.key, watch.need, 0});
-	return specs;
-}
-
-} // namespace detail
-
-inline operation &operation::condition(::twheel_condition condition,
-				       const std::vector<watch> &keys)
-{
-	keys_ = detail::specs(keys);
-	args_.condition = condition;
-	args_.quorum = 0;
-	args_.threshold = 0;
-	return *this;
-}
 
 namespace detail {
 
@@ -413,8 +410,8 @@ inline std::vector<key> keys_of(const event &end, const std::vector<watch> &keys
 
 /*
  * The keys that were satisfied, or not, when an operation ended. @end: its event. @keys: those of
- * its add, in the same order, as any(), all() or quorum() got them. The event has only bits, so the program keeps
- * the keys, for example in the object that it finds by the ID or the cookie.
+ * its add, in the same order, as any(), all() or quorum() got them. The event has only bits, so the
+ * program keeps the keys, for example in the object that it finds by the ID or the cookie.
  */
 inline std::vector<key> satisfied(const event &end, const std::vector<watch> &keys)
 {
@@ -1029,7 +1026,8 @@ public:
 	{
 		std::uint64_t cookie;
 
-		return twheel_cell_event(&map_, &end, &cookie) ? std::optional(cookie) : std::nullopt;
+		return twheel_cell_event(&map_, &end, &cookie) ? std::optional(cookie) :
+								 std::nullopt;
 	}
 
 private:
@@ -1124,8 +1122,9 @@ public:
 	/* Also to an earlier deadline, by a call. */
 	bool move(time_point deadline) const
 	{
-		return handle_ && detail::was_pending(twheel_cell_move(pool_, handle_, ns(deadline)),
-						      "twheel_cell_move", handle_);
+		return handle_ &&
+		       detail::was_pending(twheel_cell_move(pool_, handle_, ns(deadline)),
+					   "twheel_cell_move", handle_);
 	}
 
 	bool cancel() const noexcept
@@ -1135,7 +1134,8 @@ public:
 
 	duration remaining(time_point now) const noexcept
 	{
-		const std::uint64_t left = handle_ ? twheel_cell_remaining(pool_, handle_, ns(now)) : 0;
+		const std::uint64_t left =
+			handle_ ? twheel_cell_remaining(pool_, handle_, ns(now)) : 0;
 
 		return left == TWHEEL_NEVER ? duration::max() :
 					      duration(static_cast<duration::rep>(left));
