@@ -6,10 +6,10 @@
  * -ltwheel. The library is for services and tools that park delayed operations;
  * twheelctl is built on it.
  *
- * Unless stated otherwise, a function returns 0 on success, and -1 with errno set on
- * failure. A failed call has not changed the purgatory, except after EINTR, see below,
- * and EFAULT of an output. Each function has a manual page;
- * Documentation/device-calls.rst lists the errors of each call.
+ * Unless stated otherwise, @fd is a descriptor of a purgatory, @id an operation, @key a key and
+ * @batch a batch, and a function returns 0 on success, and -1 with errno set on failure. A failed
+ * call has not changed the purgatory, except after EINTR, see below, and EFAULT of an output. Each
+ * function has a manual page; Documentation/device-calls.rst lists the errors of each call.
  *
  * The library sets the sizes of structures and array entries, such as key_size. A
  * structure can be reused as it is.
@@ -114,24 +114,18 @@ int twheel_remove(const char *name, unsigned int flags,
 
 /**
  * twheel_restrict() - confine an open file to its own operations
- * @fd: the purgatory
  * @rights: TWHEEL_RIGHT_*, the remaining rights, or 0
  *
  * Afterwards the file can access and list only the operations that were added through
  * it, and can neither cancel by key nor open or list queues of detached events. Further calls
  * can only take rights away. It is intended for a descriptor that is passed to another
  * process.
- *
- * Return: 0 or -1.
  */
 int twheel_restrict(int fd, unsigned int rights);
 
 /**
  * twheel_query() - read the state of a purgatory
- * @fd: the purgatory
  * @args: set to the state
- *
- * Return: 0 or -1.
  */
 int twheel_query(int fd, struct twheel_query_args *args);
 
@@ -153,10 +147,7 @@ int twheel_queue(int fd, struct twheel_queue_args *args);
 
 /**
  * twheel_add() - add an operation
- * @fd: the purgatory
  * @args: the operation; its @id is set
- *
- * Return: 0 or -1.
  */
 int twheel_add(int fd, struct twheel_add_args *args);
 
@@ -168,51 +159,33 @@ int twheel_add(int fd, struct twheel_add_args *args);
  */
 unsigned int twheel_add_cmd(const struct twheel_add_args *args);
 
-/**
- * twheel_cancel() - cancel an operation
- * @fd: the purgatory
- * @id: the operation
- *
- * Return: 0 or -1.
- */
+/* Cancel an operation. */
 int twheel_cancel(int fd, uint64_t id);
 
 /**
  * twheel_complete() - complete an operation, regardless of its condition
- * @fd: the purgatory
- * @id: the operation
  * @value: value in its event
- *
- * Return: 0 or -1.
  */
 int twheel_complete(int fd, uint64_t id, uint64_t value);
 
 /**
  * twheel_complete_error() - complete an operation with an error
- * @fd: the purgatory
- * @id: the operation
  * @error: error in its event, a negative error number such as -EIO
- *
- * Return: 0 or -1.
  */
 int twheel_complete_error(int fd, uint64_t id, int error);
 
 /**
  * twheel_complete_all() - complete all pending operations
- * @fd: the purgatory
  * @value: value in their events; 0 with an error
  * @error: error in their events, 0 or a negative error number
  * @flags: 0 for the operations of this open file, TWHEEL_COMPLETE_OTHERS for all
  * @completed: set to the number of completed operations, unless NULL
- *
- * Return: 0 or -1.
  */
 int twheel_complete_all(int fd, uint64_t value, int error, unsigned int flags,
 			unsigned int *completed);
 
 /**
  * twheel_rearm() - move the deadline of an operation
- * @fd: the purgatory
  * @id: the operation; not a periodic one
  * @deadline: in ns from now; with TWHEEL_REARM_ABSTIME, a time of the operation's clock
  * @flags: TWHEEL_REARM_*, 0 for a relative deadline without a condition
@@ -223,7 +196,6 @@ int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags);
 
 /**
  * twheel_rearm_with() - move the deadline of an operation, with a slack
- * @fd: the purgatory
  * @args: the operation and its new deadline; @moved is set
  *
  * Return: as twheel_rearm().
@@ -236,21 +208,15 @@ int twheel_rearm_with(int fd, struct twheel_rearm_args *args);
 
 /**
  * twheel_watch() - watch more keys
- * @fd: the purgatory
  * @id: the operation, which was added with a condition
  * @specs: the keys
  * @nr: number of keys, at least one
- *
- * Return: 0 or -1.
  */
 int twheel_watch(int fd, uint64_t id, const struct twheel_watch_spec *specs,
 		 unsigned int nr);
 
 /**
  * twheel_unwatch() - stop watching a key
- * @fd: the purgatory
- * @id: the operation
- * @key: the key
  *
  * Return: 0 or -1; ESRCH if it does not watch that key.
  */
@@ -258,35 +224,24 @@ int twheel_unwatch(int fd, uint64_t id, struct twheel_key key);
 
 /**
  * twheel_signal() - signal a key once, with an amount of 1
- * @fd: the purgatory
- * @key: the key
  * @value: value in the events of the operations that the signal completes
  * @completed: set to the number of these operations, unless NULL
  *
  * It is not an error if no operation watches the key.
- *
- * Return: 0 or -1.
  */
 int twheel_signal(int fd, struct twheel_key key, uint64_t value,
 		  unsigned int *completed);
 
 /**
  * twheel_signal_with() - signal a key with an amount and a limit
- * @fd: the purgatory
  * @args: the signal; its @completed is set. An @amount of 0 means 1, and a @limit
  *	of 0 means no limit.
- *
- * Return: 0 or -1.
  */
 int twheel_signal_with(int fd, struct twheel_signal_args *args);
 
 /**
  * twheel_cancel_key() - cancel all operations that watch a key
- * @fd: the purgatory
- * @key: the key
  * @cancelled: set to the number of cancelled operations, unless NULL
- *
- * Return: 0 or -1.
  */
 int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled);
 
@@ -299,7 +254,6 @@ typedef uint64_t __attribute__((aligned(8))) twheel_cell_t;
 
 /**
  * twheel_cells() - allocate and map the cells of an open file
- * @fd: the purgatory
  * @args: @nr is the number of cells, and set to that of those mapped, which is not smaller;
  *	@monotonic_offset and @boottime_offset are set
  *
@@ -309,7 +263,6 @@ twheel_cell_t *twheel_cells(int fd, struct twheel_cells_args *args);
 
 /**
  * twheel_exchange() - change the word of a cell, also to an earlier deadline
- * @fd: the purgatory
  * @id: its operation
  * @from: the expected word
  * @to: the new word
@@ -338,7 +291,6 @@ ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr);
 
 /**
  * twheel_events() - open a queue of detached events of a named purgatory
- * @fd: the purgatory
  * @queue: number of the queue, below TWHEEL_MAX_QUEUES
  * @flags: O_NONBLOCK, TWHEEL_EVENTS_CONFIRM; the descriptor is always close-on-exec
  *
@@ -358,41 +310,31 @@ int twheel_events(int fd, __u32 queue, int flags);
  * twheel_confirm() - confirm an event before the next read
  * @fd: a descriptor from twheel_events() with TWHEEL_EVENTS_CONFIRM
  * @id: operation of an event of its latest read
- *
- * Return: 0 or -1.
  */
 int twheel_confirm(int fd, uint64_t id);
 
 /**
  * twheel_drain() - cancel all operations of an open file
- * @fd: the purgatory
  * @cancelled: set to the number of cancelled operations, unless NULL
  *
  * Further adds fail; the events can be read.
- *
- * Return: 0 or -1.
  */
 int twheel_drain(int fd, unsigned int *cancelled);
 
 /**
  * twheel_info() - describe a pending operation
- * @fd: the purgatory
- * @id: the operation
  * @pending: set to its description
  * @keys: filled with its keys, the signals that each key still needs, and its bit in
  *	@satisfied of the event
  * @max_keys: number of entries in @keys; may be 0
  *
  * The operation watches @pending->nr_keys keys, of which at most @max_keys are written.
- *
- * Return: 0 or -1.
  */
 int twheel_info(int fd, uint64_t id, struct twheel_pending *pending,
 		struct twheel_watch_spec *keys, unsigned int max_keys);
 
 /**
  * twheel_list() - list pending operations
- * @fd: the purgatory
  * @flags: 0 for the operations of this open file, TWHEEL_LIST_OTHERS for all
  * @cursor: 0 for the first call; each call sets it for the next call, the last call
  *	sets it to TWHEEL_LIST_END
@@ -444,7 +386,6 @@ struct twheel_batch *twheel_batch_new(int fd, unsigned int size,
 
 /**
  * twheel_batch_on_result() - set the function that reports results
- * @batch: the batch
  * @fn: function called for each result, or NULL
  * @context: passed to @fn
  *
@@ -455,7 +396,6 @@ int twheel_batch_on_result(struct twheel_batch *batch, twheel_batch_fn *fn,
 
 /**
  * twheel_batch_submit() - execute the commands in a batch
- * @batch: the batch
  *
  * After a failure, the commands that were not executed are still in the batch.
  *
@@ -500,7 +440,6 @@ int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
 
 /**
  * twheel_execute() - execute commands in one system call
- * @fd: the purgatory
  * @commands: the commands, with the sizes and addresses of their arrays
  * @size: their size in bytes; that of a command is TWHEEL_COMMAND_SIZE(cmd)
  * @results: filled with the results of the executed commands
@@ -578,7 +517,6 @@ int twheel_key_parse(const char *text, struct twheel_key *key);
 
 /**
  * twheel_key_format() - format a key
- * @key: the key
  * @text: set to the text if the key is a printable ASCII text, else to a number or a
  *	UUID; an ambiguous text has the prefix "text:"
  *
