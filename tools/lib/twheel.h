@@ -448,8 +448,8 @@ int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
  *
  * A batch without copies, for programs and bindings that have arrays of their own.
  *
- * Return: the number of executed commands, which are the first ones: at least one, and
- * fewer than @nr after a failure with TWHEEL_BATCH_STOP; or -1.
+ * Return: the number of executed commands, which are the first ones: at least one, and fewer than
+ * @nr after a failure with TWHEEL_BATCH_STOP, or before an error that the next call has; or -1.
  */
 int twheel_execute(int fd, const struct twheel_command *commands, unsigned int size,
 		   struct twheel_result *results, unsigned int nr, unsigned int flags);
