@@ -606,8 +606,11 @@ static int call_op(struct fake_file *file, unsigned int call, void *args)
 		return put_watches(op, watch->keys, watch->nr_keys, watch->key_size);
 	case TWHEEL_CALL_UNWATCH:
 		return call_unwatch(op, unwatch);
-	default:
+	case TWHEEL_CALL_INFO:
 		return call_info(op, file, args);
+	default:
+		errno = EINVAL;
+		return -1;
 	}
 }
 
@@ -622,16 +625,7 @@ int fake_call(struct fake_file *file, unsigned int call, void *args)
 		return call_cancel_key(file, args);
 	case TWHEEL_CALL_LIST:
 		return call_list(file, args);
-	case TWHEEL_CALL_CANCEL:
-	case TWHEEL_CALL_COMPLETE:
-	case TWHEEL_CALL_REARM:
-	case TWHEEL_CALL_WATCH:
-	case TWHEEL_CALL_UNWATCH:
-	case TWHEEL_CALL_INFO:
-	case TWHEEL_CALL_EXCHANGE:
-		return call_op(file, call, args);
 	default:
-		errno = EINVAL;
-		return -1;
+		return call_op(file, call, args);
 	}
 }
