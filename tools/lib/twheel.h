@@ -58,9 +58,6 @@ extern "C" {
  * twheel_open() - create and open a private purgatory
  * @flags: 0 or O_NONBLOCK; the descriptor is always close-on-exec
  *
- * The purgatory, its operations and its events last until the last descriptor is
- * closed.
- *
  * Return: a descriptor for the functions below, for poll() and for close(); or -1.
  */
 int twheel_open(int flags);
@@ -69,12 +66,6 @@ int twheel_open(int flags);
  * twheel_open_named() - open a named purgatory
  * @name: name of the purgatory
  * @flags: 0, O_NONBLOCK, O_WRONLY or both
- *
- * With O_WRONLY, the permission to write is enough. Such a descriptor can signal, complete,
- * cancel and re-arm, and add detached operations.
- *
- * When the last descriptor of this open file is closed, the operations that were
- * added through it end. Detached operations and the purgatory remain.
  *
  * Return: a descriptor; or -1, with EINVAL if @name or @flags are invalid and ENOENT if
  * the purgatory does not exist.
@@ -115,11 +106,6 @@ int twheel_remove(const char *name, unsigned int flags,
 /**
  * twheel_restrict() - confine an open file to its own operations
  * @rights: TWHEEL_RIGHT_*, the remaining rights, or 0
- *
- * Afterwards the file can access and list only the operations that were added through
- * it, and can neither cancel by key nor open or list queues of detached events. Further calls
- * can only take rights away. It is intended for a descriptor that is passed to another
- * process.
  */
 int twheel_restrict(int fd, unsigned int rights);
 
@@ -294,14 +280,6 @@ ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr);
  * @queue: number of the queue, below TWHEEL_MAX_QUEUES
  * @flags: O_NONBLOCK, TWHEEL_EVENTS_CONFIRM; the descriptor is always close-on-exec
  *
- * An operation that was added with TWHEEL_ADD_DETACHED names the queue of its events. All
- * descriptors of a queue share it, and each event is delivered to one reader. They stay
- * valid after @fd was closed.
- *
- * With TWHEEL_EVENTS_CONFIRM the descriptor keeps the events of its latest read, at most 64, until
- * the next one confirms them. If it is closed before, for example since the process is killed,
- * they are delivered to another reader, with TWHEEL_EVENT_AGAIN.
- *
  * Return: a descriptor for twheel_read_events(), poll() and close(); or -1.
  */
 int twheel_events(int fd, __u32 queue, int flags);
@@ -340,9 +318,6 @@ int twheel_info(int fd, uint64_t id, struct twheel_pending *pending,
  *	sets it to TWHEEL_LIST_END
  * @entries: filled with the operations
  * @max_entries: number of entries in @entries, at least one
- *
- * An operation that is pending from the first call to the last one is listed
- * exactly once.
  *
  * Return: the number of entries written, which may be 0 before the end; or -1.
  */
@@ -454,23 +429,12 @@ int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
 int twheel_execute(int fd, const struct twheel_command *commands, unsigned int size,
 		   struct twheel_result *results, unsigned int nr, unsigned int flags);
 
-/*
- * Conversion of keys
- *
- * Different texts have different keys, as have different numbers and different UUIDs,
- * and the keys of texts and numbers are distinct. A UUID can be any key: the nil UUID
- * is the key of the number 0. However, a UUID of any version of RFC 9562 is never the
- * key of a number or of an ASCII text. The hash of data can be any key as well, by a chance
- * of 1 in 2^128 for each pair of keys.
- */
+/* Conversion of keys, see twheel_key_text(3) for those that are distinct. */
 
 /**
  * twheel_key_text() - convert a short text to a key
- * @text: 1 to TWHEEL_KEY_TEXT_MAX bytes
+ * @text: 1 to TWHEEL_KEY_TEXT_MAX bytes; for longer ones see twheel_key_hash()
  * @key: set to these bytes, padded with zeroes
- *
- * Longer texts are refused: all programs that use a key must convert its text in the
- * same way, so a hash is chosen for all texts of a kind, see twheel_key_hash().
  *
  * Return: 0; or -1 with EINVAL for an empty text, ENAMETOOLONG for a long one.
  */
