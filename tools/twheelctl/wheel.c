@@ -271,15 +271,14 @@ static const char wheel_help[] =
 "of timers in each slot.\n"
 "\n"
 "  .  empty     >  the current slot     1 to 9  timers\n"
-"  0  emptied by cancels     x  10 timers or more, c  100, m  1000\n"
+"  0  emptied by cancels     x  10 timers or more       +  32 timers or more\n"
 "\n"
 "  --watch          show it again every second; 'q' or ^C exits\n"
 "  --interval TIME  time between frames (1s)\n"
 "  --count N        exit after N frames; 0, the default, means no limit\n"
 "  --json           print JSON, one wheel per line\n"
 "\n"
-"Requires root and debugfs. It counts the timers one by one: with millions of them, use it\n"
-"sparingly.\n";
+"Requires root and debugfs.\n";
 
 #define BUCKETS	"/sys/kernel/debug/twheel/buckets"
 
