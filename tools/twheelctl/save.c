@@ -106,10 +106,14 @@ static void save_operation(const struct twheel_pending *listed, void *context)
 	struct twheel_pending pending;
 	json_t *object;
 
-	/* The operation may have ended: then it has an event. */
-	if (saving->line.outcome ||
-	    twheel_info(saving->fd, listed->id, &pending, keys, TWHEEL_MAX_KEYS))
+	if (saving->line.outcome)
 		return;
+	if (twheel_info(saving->fd, listed->id, &pending, keys, TWHEEL_MAX_KEYS)) {
+		/* If the operation has ended, it has an event. */
+		if (errno != ENOENT)
+			saving->line.outcome = refused(&saving->line, saving->line.purgatory);
+		return;
+	}
 	object = json_info(&pending, keys);
 	if (is_relative(&pending))
 		json_object_set_new(object, "monotonic",
