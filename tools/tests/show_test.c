@@ -43,6 +43,7 @@ TEST("events with all their fields")
 		},
 		{ { .reason = TWHEEL_REASON_COMPLETED, .deadline = TWHEEL_NEVER, .error = -EIO },
 		  "{'error': 'EIO', 'value': '0', 'deadline': null, 'clock': 'realtime'}" },
+		{ { .reason = TWHEEL_REASON_COMPLETED, .error = -4095 }, "{'error': '4095'}" },
 		{ { .reason = TWHEEL_REASON_EXPIRED, .flags = TWHEEL_EVENT_MORE, .expirations = 2 },
 		  "{'reason': 'expired', 'more': true, 'again': false, 'expirations': 2}" },
 		{ { .reason = TWHEEL_REASON_CANCELLED, .satisfied = 1ULL << 63 | 5, .missing = 2 },

@@ -85,20 +85,22 @@ json_t *json_deadline(__u64 deadline)
 	return deadline > INT64_MAX ? json_null() : json_digits(deadline);
 }
 
+/* Return: the name, or the number of an error without a name, until the next call. */
 static const char *error_name(int error)
 {
-	return strerrorname_np(error) ?: "an unknown error";
+	static char number[12];
+
+	snprintf(number, sizeof(number), "%d", error);
+	return strerrorname_np(error) ?: number;
 }
 
-/* Greater than every errno that has a name. */
-#define MAX_ERROR	256
+/* The greatest error of a completion. */
+#define MAX_ERROR	4095
 
 bool take_error(const char *text, void *to)
 {
-	for (int error = 1; error < MAX_ERROR; error++) {
-		const char *name = strerrorname_np(error);
-
-		if (!name || strcmp(text, name))
+	for (int error = 1; error <= MAX_ERROR; error++) {
+		if (strcmp(text, error_name(error)))
 			continue;
 		*(int *)to = error;
 		return true;

@@ -260,7 +260,7 @@ json_t *json_digits(__u64 number);
 /* Return: a deadline or a remaining time in ns, as a string of digits; null for never. */
 json_t *json_deadline(__u64 deadline);
 
-/* For option_spec.take: the number of the error @text, to an int. */
+/* For option_spec.take: the number of the error that events show as @text, to an int. */
 bool take_error(const char *text, void *to);
 
 /* For option_spec.take: the name of a clock, to a struct number. */
