@@ -75,8 +75,9 @@ static enum outcome list_left(const struct command_line *line, int fd)
 	else
 		printf("%s: pending %llu, unread %llu, open files %u\n", query.name, query.pending,
 		       query.detached_unread + query.unconfirmed, query.files);
-	return query.pending || query.detached_unread || query.unconfirmed ? OUTCOME_FAILED :
-									     OUTCOME_OK;
+	/* An operation that has ended counts as detached until its event can be read. */
+	return query.pending || query.detached || query.detached_unread || query.unconfirmed ?
+	       OUTCOME_FAILED : OUTCOME_OK;
 }
 
 enum outcome drain_command(struct command_line *line)
