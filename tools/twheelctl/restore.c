@@ -13,9 +13,11 @@
  * The bit of a key is its position in the add. A bit without a key gets a placeholder, which is
  * removed again.
  *
- * An unread event is an operation that is added and then ended in the same way, with placeholders
- * for its keys, which the event does not name.
+ * An unread event is an operation that is added and then ended, with placeholders for its keys,
+ * which the event does not name. The events come first, one after the other: there may be more of
+ * them than operations may be pending.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +49,6 @@ static const char restore_help[] =
 /* Numbers of placeholders: + bit */
 #define NEVER_SIGNALLED		0
 #define SIGNALLED		TWHEEL_MAX_KEYS
-#define OF_ONE_OPERATION	(2 * TWHEEL_MAX_KEYS)
 
 /**
  * struct item - an operation to add
@@ -65,7 +66,7 @@ static const char restore_help[] =
  * @value: of an event
  * @error: of an event, positive
  * @last: of an event: number of the placeholder whose signal completes it, or 0
- * @deferred: its deadline or end follows the signals
+ * @deferred: its deadline or end follows the signals of its keys
  */
 struct item {
 	char id[24];
@@ -113,7 +114,6 @@ struct purgatory {
  * @away: time since the save, in ns
  * @fd: the purgatory of the adds
  * @name: its name
- * @serial: number of placeholders for one operation
  */
 struct restore {
 	struct command_line *line;
@@ -124,7 +124,6 @@ struct restore {
 	__u64 away;
 	int fd;
 	const char *name;
-	__u64 serial;
 };
 
 static struct twheel_key placeholder(__u64 number)
@@ -338,7 +337,7 @@ static bool parse_operation(const json_t *object, struct item *item)
 }
 
 /* The keys of an event by its satisfied bits, or an amount that is missing. None is removed. */
-static void set_event_keys(struct restore *restore, struct item *item, __u64 missing, bool *wrong)
+static void set_event_keys(struct item *item, __u64 missing, bool *wrong)
 {
 	struct twheel_add_args *args = &item->args;
 	unsigned int nr = __builtin_popcountll(item->satisfied);
@@ -363,8 +362,7 @@ static void set_event_keys(struct restore *restore, struct item *item, __u64 mis
 		item->specs[bit].need = 1;
 	}
 	if (item->satisfied && !missing) {
-		item->last = OF_ONE_OPERATION + restore->serial++;
-		item->specs[highest].key = placeholder(item->last);
+		item->last = SIGNALLED + highest;
 		item->satisfied &= ~(1ULL << highest);
 	}
 }
@@ -377,7 +375,7 @@ static __u32 reason_of(const char *name, bool *wrong)
 	return *name == 'e' ? TWHEEL_REASON_EXPIRED : TWHEEL_REASON_CANCELLED;
 }
 
-static bool parse_event(struct restore *restore, const json_t *object, struct item *item)
+static bool parse_event(const json_t *object, struct item *item)
 {
 	json_t *bits = json_object_get(object, "satisfied");
 	json_t *error = json_object_get(object, "error");
@@ -399,7 +397,7 @@ static bool parse_event(struct restore *restore, const json_t *object, struct it
 	item->at = digits_of(object, "deadline", &wrong);
 	if (wrong)
 		return false;
-	set_event_keys(restore, item, missing, &wrong);
+	set_event_keys(item, missing, &wrong);
 	item->deferred = true;
 	return !wrong;
 }
@@ -464,22 +462,49 @@ static void print_restored(const struct restore *restore, const struct item *ite
 		show_change(restore->line, object, "%s %s -", restore->name, item->id);
 }
 
-static void add(struct restore *restore, const struct purgatory *purgatory, struct item *item)
+/* Waits up to ten seconds: an event that expires is a pending operation until the next tick. */
+static void wait_for_events(const struct restore *restore)
+{
+	struct twheel_query_args query;
+
+	for (int i = 0; i < 10000 && !twheel_query(restore->fd, &query) && query.detached; i++)
+		poll(NULL, 0, 1);
+}
+
+/* Each file has a limit of its own. */
+static void use_another_file(struct restore *restore)
+{
+	int fd = twheel_open_named(restore->name, O_RDWR | O_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	close(restore->fd);
+	restore->fd = fd;
+}
+
+static bool try_add(const struct restore *restore, struct item *item)
+{
+	item->args.deadline = item->deferred ? TWHEEL_NEVER : deadline_of(item);
+	return !twheel_add(restore->fd, &item->args);
+}
+
+static void add(struct restore *restore, struct item *item)
 {
 	struct twheel_add_args *args = &item->args;
 	char what[128];
 	bool added;
 
-	if (item->event)
-		set_event_time(restore, purgatory, item);
-	else
-		set_operation_time(restore, purgatory, item);
-	expect_signals(purgatory, item);
 	args->keys = (uintptr_t)item->specs;
 	args->flags |= item->relative ? 0 : TWHEEL_ADD_ABSTIME;
 	item->deferred &= !args->period;
-	args->deadline = item->deferred ? TWHEEL_NEVER : deadline_of(item);
-	added = !twheel_add(restore->fd, args);
+	added = try_add(restore, item);
+	if (!added && errno == ENOSPC) {
+		if (item->event)
+			wait_for_events(restore);
+		else
+			use_another_file(restore);
+		added = try_add(restore, item);
+	}
 	if (!added) {
 		snprintf(what, sizeof(what), "%s: operation %s not restored", restore->name,
 			 item->id);
@@ -508,10 +533,43 @@ static int end(int fd, const struct item *item)
 			     twheel_complete(fd, id, item->value);
 }
 
-/* Adds the operations, signals the satisfied keys, and ends the deferred operations. */
+static void end_deferred(struct restore *restore, const struct item *item)
+{
+	if (item->deferred && item->args.id && end(restore->fd, item))
+		fail(restore, restore->name);
+}
+
+static void restore_event(struct restore *restore, const struct purgatory *purgatory,
+			  struct item *item)
+{
+	set_event_time(restore, purgatory, item);
+	add(restore, item);
+	/* Of the other events, only expired ones are pending, which ignore a further signal. */
+	for (__u64 mask = item->args.id ? item->satisfied : 0; mask; mask &= mask - 1)
+		if (twheel_signal(restore->fd, placeholder(SIGNALLED + __builtin_ctzll(mask)), 0,
+				  NULL))
+			fail(restore, restore->name);
+	end_deferred(restore, item);
+}
+
+static void restore_operation(struct restore *restore, const struct purgatory *purgatory,
+			      struct item *item)
+{
+	if (json_object_get(purgatory->ends, item->id))
+		return;
+	set_operation_time(restore, purgatory, item);
+	expect_signals(purgatory, item);
+	add(restore, item);
+}
+
+/*
+ * Adds the events, then the operations, signals the satisfied keys of these, and gives them their
+ * deadlines.
+ */
 static void restore_purgatory(struct restore *restore, struct purgatory *purgatory)
 {
 	struct command_line create = { .command = "create", .json = restore->line->json };
+	struct item *behind = purgatory->items + purgatory->nr;
 	struct twheel_key key;
 	const char *text;
 	json_t *value;
@@ -524,21 +582,19 @@ static void restore_purgatory(struct restore *restore, struct purgatory *purgato
 	note(restore, create.outcome);
 	if (create.outcome)
 		return;
-	for (size_t i = 0; i < purgatory->nr; i++) {
-		struct item *item = &purgatory->items[i];
-
-		if (item->event || !json_object_get(purgatory->ends, item->id))
-			add(restore, purgatory, item);
-	}
+	for (struct item *item = purgatory->items; item < behind; item++)
+		if (item->event)
+			restore_event(restore, purgatory, item);
+	wait_for_events(restore);
+	for (struct item *item = purgatory->items; item < behind; item++)
+		if (!item->event)
+			restore_operation(restore, purgatory, item);
 	json_object_foreach(purgatory->satisfied, text, value)
 		if (twheel_key_parse(text, &key) || twheel_signal(restore->fd, key, 0, NULL))
 			fail(restore, text);
-	for (size_t i = 0; i < purgatory->nr; i++) {
-		const struct item *item = &purgatory->items[i];
-
-		if (item->deferred && item->args.id && end(restore->fd, item))
-			fail(restore, restore->name);
-	}
+	for (struct item *item = purgatory->items; item < behind; item++)
+		if (!item->event)
+			end_deferred(restore, item);
 	close(restore->fd);
 }
 
@@ -613,7 +669,7 @@ static bool take_item(struct restore *restore, json_t *object, bool event)
 	struct purgatory *purgatory;
 
 	if (!restore->nr_purgatories ||
-	    !(event ? parse_event(restore, object, &item) : parse_operation(object, &item)))
+	    !(event ? parse_event(object, &item) : parse_operation(object, &item)))
 		return false;
 	purgatory = &restore->purgatories[restore->nr_purgatories - 1];
 	if (event && json_is_true(json_object_get(object, "more"))) {
@@ -623,7 +679,8 @@ static bool take_item(struct restore *restore, json_t *object, bool event)
 	}
 	if (event)
 		json_object_set_new(purgatory->ends, item.id, json_true());
-	note_keys(purgatory, &item);
+	else
+		note_keys(purgatory, &item);
 	item.specs = must_realloc(NULL, item.args.nr_keys, sizeof(*specs));
 	memcpy(item.specs, specs, item.args.nr_keys * sizeof(*specs));
 	purgatory->items = must_realloc(purgatory->items, purgatory->nr + 1, sizeof(item));
