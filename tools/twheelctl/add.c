@@ -258,7 +258,7 @@ static bool take_order(struct command_line *line, struct order *order)
 		{ "fixed-delay", NULL, &o.fixed_delay, NULL },
 		{ "cookie", take_number, &o.cookie, NUMBER_EXPECTED },
 		{ "detach", NULL, &o.detach, NULL },
-		{ "queue", take_number32, &o.queue, NUMBER32_EXPECTED },
+		{ "queue", take_queue, &o.queue, QUEUE_EXPECTED },
 		{ }
 	};
 

@@ -61,6 +61,14 @@ bool take_number32(const char *text, void *to)
 	return parse_count(text, UINT32_MAX, &number->value);
 }
 
+bool take_queue(const char *text, void *to)
+{
+	struct number *number = to;
+
+	number->given = true;
+	return parse_count(text, TWHEEL_MAX_QUEUES - 1, &number->value);
+}
+
 bool parse_key(const char *text, struct twheel_key *key)
 {
 	return !strchr(text, '*') && !twheel_key_parse(text, key);

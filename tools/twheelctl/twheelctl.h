@@ -138,10 +138,12 @@ struct option_spec {
 /* For option_spec.take: @to is a struct number. */
 bool take_number(const char *text, void *to);
 bool take_number32(const char *text, void *to);
+bool take_queue(const char *text, void *to);
 bool take_time(const char *text, void *to);
 
 #define NUMBER_EXPECTED		"a whole number"
 #define NUMBER32_EXPECTED	"a whole number up to 4294967295"
+#define QUEUE_EXPECTED		"a whole number up to 1023"
 
 /*
  * Parses a key: text, a number or a UUID. The prefixes text:, num: and uuid: resolve ambiguities;

@@ -129,7 +129,7 @@ enum outcome watch_command(struct command_line *line)
 	const struct option_spec specs[] = {
 		{ "count", take_number, &count, NUMBER_EXPECTED },
 		{ "for", take_time, &time, TIME_EXPECTED },
-		{ "queue", take_number32, &queue, NUMBER32_EXPECTED },
+		{ "queue", take_queue, &queue, QUEUE_EXPECTED },
 		{ }
 	};
 	struct follow f = { .line = line, .until = UINT64_MAX };
