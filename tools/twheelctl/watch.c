@@ -100,7 +100,7 @@ static void follow(struct follow *f, bool counted)
 {
 	int ready = 1;
 
-	while (f->count && ready > 0 && !interrupted()) {
+	while (f->count && ready > 0 && !interrupted() && now_ns() < f->until) {
 		ready = wait_for(f, STDOUT_FILENO, POLLOUT);
 		if (ready > 0)
 			ready = take_event(f);
