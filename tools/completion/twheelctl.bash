@@ -59,7 +59,7 @@ _twheelctl_words()
 	,-*) printf '%s\n' --purgatory --json --help --version ;;
 	,*) _twheelctl_commands ;;
 	*,-*) _twheelctl_options "$command" ;;
-	remove,*) _twheelctl_purgatories ;;
+	remove,* | save,*) _twheelctl_purgatories ;;
 	esac
 }
 
@@ -85,7 +85,7 @@ _twheelctl()
 	COMPREPLY=()
 	command=$(_twheelctl_command)
 	# Readline itself quotes the names of files, ends those of folders with "/", and keeps "~".
-	if [[ $command = apply && $word != -* && $before != -p && $before != --purgatory ]]; then
+	if [[ $command = @(apply|restore) && $word != -* && $before != -p && $before != --purgatory ]]; then
 		compopt -o default
 		return
 	fi
