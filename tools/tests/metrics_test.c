@@ -5,6 +5,7 @@
  *   metrics_test --print    print the metrics of three purgatories, two wheels and a user
  */
 #include <stdint.h>
+#include <unistd.h>
 
 #include "../twheelctl/metrics.c"
 #include "tap.h"
@@ -59,25 +60,24 @@ TEST("wheels with the same name and clock are added up")
 {
 	char path[] = "/tmp/metrics_test.XXXXXX";
 	int fd = mkstemp(path);
-	struct wheel *list;
-	size_t unknown;
+	struct counts counts;
 
 	CHECK(dprintf(fd, "pos:\t0\n" LINE LINE "twheel-wheel:\tclock=boottime " WHEEL_COUNTS " "
 		      LATE " name=users\ntwheel-wheel:\tclock=boottime late=1 name=x\n") > 0);
-	CHECK(read_wheels(path, &list, &unknown) == 2 && unknown == 1);
-	CHECK(list[0].fired == 30 && list[0].late[23] == 4);
-	CHECK(list[1].fired == 15);
-	free(list);
+	CHECK(read_counts(path, &counts) && counts.nr_wheels == 2 && counts.unknown == 1);
+	CHECK(counts.wheels[0].fired == 30 && counts.wheels[0].late[23] == 4);
+	CHECK(counts.wheels[1].fired == 15);
+	free(counts.wheels);
 	close(fd);
 	unlink(path);
-	CHECK(!read_wheels(path, &list, &unknown) && !list && !unknown);
+	CHECK(!read_counts(path, &counts));
 }
 
 TEST("lines of users have their counts and limits")
 {
 	char path[] = "/tmp/metrics_test.XXXXXX";
 	int fd = mkstemp(path);
-	struct user *list;
+	struct counts counts;
 
 	CHECK(dprintf(fd, "%stwheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid=1000 " TOTALS
 		      "\ntwheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid= " TOTALS
@@ -86,12 +86,13 @@ TEST("lines of users have their counts and limits")
 		      "twheel-user:\tops=0 max_ops=1 files=1 max_files=1 uid=0 " TOTALS " new=1\n",
 		      LINE) > 0);
 	close(fd);
-	CHECK(read_users(path, &list) == 2 && list[0].uid == 1000 && list[1].uid == 0);
-	CHECK(list[0].ops == 3 && list[0].max_files == 50);
-	CHECK(list[1].added == 7 && list[1].edquot == 5);
-	free(list);
+	CHECK(read_counts(path, &counts) && counts.nr_users == 2 && counts.nr_wheels == 1);
 	unlink(path);
-	CHECK(!read_users(path, &list) && !list);
+	CHECK(counts.users[0].uid == 1000 && counts.users[1].uid == 0);
+	CHECK(counts.users[0].ops == 3 && counts.users[0].max_files == 50);
+	CHECK(counts.users[1].added == 7 && counts.users[1].edquot == 5);
+	free(counts.wheels);
+	free(counts.users);
 }
 
 TEST("metrics of nothing have no samples")

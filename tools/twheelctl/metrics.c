@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "twheelctl.h"
 
@@ -170,67 +169,66 @@ static void add_up(struct wheel *sum, const struct wheel *wheel)
 		sum->late[i] += wheel->late[i];
 }
 
-/*
- * Reads the counts of all wheels from a file in debugfs. Those with the same name and clock are
- * added up. @list is freed by the caller; @unknown is set to the number of lines of wheels that
- * cannot be parsed.
- * Return: number of entries.
- */
-static size_t read_wheels(const char *path, struct wheel **list, size_t *unknown)
-{
-	FILE *file = fopen(path, "re");
-	struct wheel wheel, *same;
-	char *line = NULL;
-	size_t size = 0, nr = 0;
-
-	*list = NULL;
-	*unknown = 0;
-	if (!file)
-		return 0;
-	while (getline(&line, &size, file) >= 0) {
-		if (!parse_wheel(line, &wheel)) {
-			*unknown += is_wheel(line);
-			continue;
-		}
-		same = find_wheel(*list, nr, &wheel);
-		if (same) {
-			add_up(same, &wheel);
-			continue;
-		}
-		*list = must_realloc(*list, nr + 1, sizeof(wheel));
-		(*list)[nr++] = wheel;
-	}
-	free(line);
-	fclose(file);
-	return nr;
-}
-
 static bool parse_user(const char *line, struct user *user)
 {
 	return !strncmp(line, USER_PREFIX, strlen(USER_PREFIX)) &&
 	       parse_counts(line, user_counts, NR_USER_COUNTS, &user->uid);
 }
 
-/* read_wheels() for the users; a line that cannot be parsed is skipped. */
-static size_t read_users(const char *path, struct user **list)
+/**
+ * struct counts - what the file in debugfs has
+ * @wheels: the wheels; those with the same name and clock are added up
+ * @nr_wheels: number of entries in @wheels
+ * @users: the users
+ * @nr_users: number of entries in @users
+ * @unknown: number of lines of wheels that cannot be parsed
+ */
+struct counts {
+	struct wheel *wheels;
+	size_t nr_wheels;
+	struct user *users;
+	size_t nr_users;
+	size_t unknown;
+};
+
+static void take_line(struct counts *counts, const char *line)
+{
+	struct wheel wheel, *same;
+	struct user user;
+
+	if (parse_user(line, &user)) {
+		counts->users = must_realloc(counts->users, counts->nr_users + 1, sizeof(user));
+		counts->users[counts->nr_users++] = user;
+		return;
+	}
+	if (!parse_wheel(line, &wheel)) {
+		counts->unknown += is_wheel(line);
+		return;
+	}
+	same = find_wheel(counts->wheels, counts->nr_wheels, &wheel);
+	if (same) {
+		add_up(same, &wheel);
+		return;
+	}
+	counts->wheels = must_realloc(counts->wheels, counts->nr_wheels + 1, sizeof(wheel));
+	counts->wheels[counts->nr_wheels++] = wheel;
+}
+
+/* The caller frees the arrays. Return: false if the file cannot be opened. */
+static bool read_counts(const char *path, struct counts *counts)
 {
 	FILE *file = fopen(path, "re");
-	struct user user;
 	char *line = NULL;
-	size_t size = 0, nr = 0;
+	size_t size = 0;
 
-	*list = NULL;
+	*counts = (struct counts){ };
 	if (!file)
-		return 0;
-	while (getline(&line, &size, file) >= 0) {
-		if (!parse_user(line, &user))
-			continue;
-		*list = must_realloc(*list, nr + 1, sizeof(user));
-		(*list)[nr++] = user;
-	}
+		return false;
+	while (getline(&line, &size, file) >= 0)
+		take_line(counts, line);
 	free(line);
 	fclose(file);
-	return nr;
+	return true;
 }
 
 static const char metrics_help[] =
@@ -498,28 +496,24 @@ static void print_user_metrics(const struct user *list, size_t nr)
 /* Prints the counts of the wheels and of the users, or the reason why there are none. */
 static void print_wheels(void)
 {
-	size_t nr, nr_users, unknown;
-	struct user *users;
-	struct wheel *list;
+	struct counts counts;
 
-	if (access(COUNTS, R_OK)) {
+	if (!read_counts(COUNTS, &counts)) {
 		fprintf(stderr,
 			"twheelctl metrics: no counts of wheels and users: cannot open %s: %s\n",
 			COUNTS, strerror(errno));
 		return;
 	}
-	nr = read_wheels(COUNTS, &list, &unknown);
-	nr_users = read_users(COUNTS, &users);
-	if (unknown)
+	if (counts.unknown)
 		fprintf(stderr,
 			"twheelctl metrics: no counts of %zu wheels: unknown format in %s\n",
-			unknown, COUNTS);
-	else if (!nr)
+			counts.unknown, COUNTS);
+	else if (!counts.nr_wheels)
 		fprintf(stderr, "twheelctl metrics: no counts of wheels in %s\n", COUNTS);
-	print_wheel_metrics(list, nr);
-	print_user_metrics(users, nr_users);
-	free(list);
-	free(users);
+	print_wheel_metrics(counts.wheels, counts.nr_wheels);
+	print_user_metrics(counts.users, counts.nr_users);
+	free(counts.wheels);
+	free(counts.users);
 }
 
 enum outcome metrics_command(struct command_line *line)
