@@ -91,19 +91,6 @@ static bool name_char(char c)
 	       (c >= '0' && c <= '9');
 }
 
-/* The same name may be given before and after the command. */
-static bool set_purgatory(struct command_line *line, const char *name)
-{
-	if (line->purgatory && strcmp(line->purgatory, name)) {
-		line->outcome = OUTCOME_USAGE;
-		fprintf(stderr, "twheelctl: two purgatories given: '%s' and '%s'\n",
-			line->purgatory, name);
-		return false;
-	}
-	line->purgatory = name;
-	return true;
-}
-
 bool take_purgatory(struct command_line *line, const char *name)
 {
 	size_t len = strlen(name);
@@ -111,13 +98,20 @@ bool take_purgatory(struct command_line *line, const char *name)
 
 	for (size_t i = 0; i < len; i++)
 		ok &= name_char(name[i]) || strchr("-_.", name[i]);
-	if (ok && strcmp(name, RESERVED_NAME))
-		return set_purgatory(line, name);
+	if (!ok || !strcmp(name, RESERVED_NAME)) {
+		fprintf(stderr,
+			"twheelctl: %sinvalid purgatory name '%s': a name has 1 to %d letters, digits, '-', '_' and '.', starts with a letter or a digit, and is not '%s'\n",
+			name == line->environment ? "TWHEEL_PURGATORY: " : "", name,
+			TWHEEL_NAME_SIZE - 1, RESERVED_NAME);
+	} else if (line->purgatory && strcmp(line->purgatory, name)) {
+		/* The same name may be given before and after the command. */
+		fprintf(stderr, "twheelctl: two purgatories given: '%s' and '%s'\n",
+			line->purgatory, name);
+	} else {
+		line->purgatory = name;
+		return true;
+	}
 	line->outcome = OUTCOME_USAGE;
-	fprintf(stderr,
-		"twheelctl: %sinvalid purgatory name '%s': a name has 1 to %d letters, digits, '-', '_' and '.', starts with a letter or a digit, and is not '%s'\n",
-		name == line->environment ? "TWHEEL_PURGATORY: " : "", name,
-		TWHEEL_NAME_SIZE - 1, RESERVED_NAME);
 	return false;
 }
 
