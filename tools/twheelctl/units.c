@@ -66,28 +66,19 @@ bool parse_time(const char *text, __u64 *ns)
 	return false;
 }
 
-/* 2 d 03:04:05 */
-static char *format_days(char buffer[TIME_TEXT_SIZE], __u64 ns)
-{
-	__u64 seconds = ns / NSEC_PER_SEC;
-
-	snprintf(buffer, TIME_TEXT_SIZE, "%llu d %02llu:%02llu:%02llu", ns / NSEC_PER_DAY,
-		 seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-	return buffer;
-}
-
 char *format_time(char buffer[TIME_TEXT_SIZE], __u64 ns)
 {
 	const struct unit *unit = units;
-
-	if (ns >= NSEC_PER_DAY)
-		return format_days(buffer, ns);
+	__u64 seconds = ns / NSEC_PER_SEC;
 
 	/* Use no unit larger than seconds. */
 	while (unit->ns < NSEC_PER_SEC && ns >= unit->ns * 1000)
 		unit++;
 
-	if (unit->ns == 1)
+	if (ns >= NSEC_PER_DAY)
+		snprintf(buffer, TIME_TEXT_SIZE, "%llu d %02llu:%02llu:%02llu", ns / NSEC_PER_DAY,
+			 seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+	else if (unit->ns == 1)
 		snprintf(buffer, TIME_TEXT_SIZE, "%llu ns", ns);
 	else
 		snprintf(buffer, TIME_TEXT_SIZE, "%llu.%03llu %s",
