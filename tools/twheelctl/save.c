@@ -106,7 +106,7 @@ static void save_operation(const struct twheel_pending *listed, void *context)
 	struct twheel_pending pending;
 	json_t *object;
 
-	if (saving->line.outcome)
+	if (saving->line.outcome || interrupted())
 		return;
 	if (twheel_info(saving->fd, listed->id, &pending, keys, TWHEEL_MAX_KEYS)) {
 		/* If the operation has ended, it has an event. */
@@ -134,7 +134,8 @@ static enum outcome save_queue(struct saving *saving, __u32 queue, __u64 max)
 
 	if (fd < 0)
 		return refused(&saving->line, saving->line.purgatory);
-	while (max-- && !outcome && (nr = twheel_read_events(fd, &event, 1)) > 0) {
+	while (max-- && !outcome && !interrupted() &&
+	       (nr = twheel_read_events(fd, &event, 1)) > 0) {
 		object = json_event(&event, NULL);
 		json_object_set_new(object, "queue", json_integer(queue));
 		if (!show_json(object))
@@ -211,6 +212,12 @@ static enum outcome remove_saved(struct saving *saving)
 	return OUTCOME_OK;
 }
 
+static enum outcome stopped(void)
+{
+	fputs("twheelctl save: interrupted\n", stderr);
+	return OUTCOME_FAILED;
+}
+
 static enum outcome save(const struct command_line *line, const char *const *names, size_t nr,
 			 bool remove)
 {
@@ -222,8 +229,12 @@ static enum outcome save(const struct command_line *line, const char *const *nam
 		outcome = begin(&list[opened], line, names[opened]);
 		opened++;
 	}
+	/* An event that has been taken is printed first. */
+	catch_interrupts();
 	for (size_t i = 0; !outcome && i < nr; i++)
 		outcome = save_purgatory(&list[i]);
+	if (!outcome && interrupted())
+		outcome = stopped();
 	if (!outcome && !save_end())
 		outcome = OUTCOME_DEVICE;
 	for (size_t i = 0; !outcome && remove && i < nr; i++)
