@@ -51,11 +51,6 @@ static void refuse(struct command_line *line, const char *path, const char *why,
 	note(line, outcome);
 }
 
-static void unreadable(struct command_line *line, const char *path, const char *why)
-{
-	refuse(line, path, why, OUTCOME_DEVICE);
-}
-
 /* Return: NULL, or the reason why the line is wrong. The first word is left to getopt. */
 static const char *split(char *text, char *words[MAX_WORDS + 1], int *nr)
 {
@@ -128,7 +123,7 @@ static void apply_text_file(struct command_line *line, const char *path, FILE *f
 	ssize_t length = getdelim(&text, &size, 0, file);
 
 	if (length < 0 && !feof(file)) {
-		unreadable(line, path, strerror(errno));
+		refuse(line, path, strerror(errno), OUTCOME_DEVICE);
 	} else if (length > 0 && !text[length - 1]) {
 		for (ssize_t i = 0; i < length; i++)
 			nr += text[i] == '\n';
@@ -147,9 +142,9 @@ static void apply_file(struct command_line *line, const char *path)
 	struct stat stat;
 
 	if (!file || fstat(fd, &stat))
-		unreadable(line, path, strerror(errno));
+		refuse(line, path, strerror(errno), OUTCOME_DEVICE);
 	else if (!S_ISREG(stat.st_mode))
-		unreadable(line, path, "not a regular file");
+		refuse(line, path, "not a regular file", OUTCOME_DEVICE);
 	else if (stat.st_size > MAX_SIZE)
 		refuse(line, path, "larger than 16 MiB", OUTCOME_USAGE);
 	else
@@ -176,12 +171,12 @@ static void apply_folder(struct command_line *line, const char *path)
 	char *file;
 
 	if (nr < 0) {
-		unreadable(line, path, strerror(errno));
+		refuse(line, path, strerror(errno), OUTCOME_DEVICE);
 		return;
 	}
 	for (int i = 0; i < nr; i++) {
 		if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) {
-			unreadable(line, path, strerror(errno));
+			refuse(line, path, strerror(errno), OUTCOME_DEVICE);
 		} else {
 			apply_file(line, file);
 			free(file);
