@@ -115,21 +115,10 @@ bool take_purgatory(struct command_line *line, const char *name)
 	return false;
 }
 
-static bool take_option(struct command_line *line, const struct option_spec *spec)
-{
-	if (!spec->take) {
-		*(bool *)spec->to = true;
-		return true;
-	}
-	if (spec->take(optarg, spec->to))
-		return true;
-	line->outcome = wrong_usage(line, "--%s: expected %s, got '%s'", spec->name,
-				    spec->expected, optarg);
-	return false;
-}
-
 static bool take_code(struct command_line *line, const struct option_spec *specs, int code)
 {
+	const struct option_spec *spec;
+
 	switch (code) {
 	case COMMON_PURGATORY:
 		return take_purgatory(line, optarg);
@@ -144,7 +133,16 @@ static bool take_code(struct command_line *line, const struct option_spec *specs
 		line->outcome = try_help(line->command);
 		return false;
 	}
-	return take_option(line, &specs[code - FIRST_OPTION]);
+	spec = &specs[code - FIRST_OPTION];
+	if (!spec->take) {
+		*(bool *)spec->to = true;
+		return true;
+	}
+	if (spec->take(optarg, spec->to))
+		return true;
+	line->outcome = wrong_usage(line, "--%s: expected %s, got '%s'", spec->name,
+				    spec->expected, optarg);
+	return false;
 }
 
 bool take_options(struct command_line *line, const struct option_spec *specs)
