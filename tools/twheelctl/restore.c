@@ -279,15 +279,6 @@ static __u64 unread_periods(const struct purgatory *purgatory, struct item *item
 	return deadline - first;
 }
 
-static void set_operation_time(const struct restore *restore, const struct purgatory *purgatory,
-			       struct item *item)
-{
-	__u64 back = unread_periods(purgatory, item);
-
-	set_time(restore, item);
-	item->at -= less(back, item->at);
-}
-
 static void set_event_time(const struct restore *restore, const struct purgatory *purgatory,
 			   struct item *item)
 {
@@ -555,9 +546,13 @@ static void restore_event(struct restore *restore, const struct purgatory *purga
 static void restore_operation(struct restore *restore, const struct purgatory *purgatory,
 			      struct item *item)
 {
+	__u64 back;
+
 	if (json_object_get(purgatory->ends, item->id))
 		return;
-	set_operation_time(restore, purgatory, item);
+	back = unread_periods(purgatory, item);
+	set_time(restore, item);
+	item->at -= less(back, item->at);
 	expect_signals(purgatory, item);
 	add(restore, item);
 }
