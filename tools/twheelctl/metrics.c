@@ -119,21 +119,6 @@ static bool parse_counts(const char *line, const char *const *names, size_t nr, 
 	return true;
 }
 
-/* Copies the text up to a character of @stop. Return: false if it does not fit. */
-static bool copy_text(char *to, size_t size, const char *from, const char *stop)
-{
-	size_t length;
-
-	if (!from)
-		return false;
-	length = strcspn(from, stop);
-	if (length >= size)
-		return false;
-	memcpy(to, from, length);
-	to[length] = 0;
-	return true;
-}
-
 static bool is_wheel(const char *line)
 {
 	return !strncmp(line, LINE_PREFIX, strlen(LINE_PREFIX));
@@ -142,10 +127,11 @@ static bool is_wheel(const char *line)
 /* Return: false if the line, with or without its newline, is of another kind, or lacks a count. */
 static bool parse_wheel(const char *line, struct wheel *wheel)
 {
-	if (!is_wheel(line) ||
-	    !copy_text(wheel->clock, sizeof(wheel->clock), find_field(line, "clock"), " ") ||
-	    !copy_text(wheel->name, sizeof(wheel->name), find_field(line, "name"), "\n"))
+	const char *clock = find_field(line, "clock"), *name = find_field(line, "name");
+
+	if (!is_wheel(line) || !clock || !name || sscanf(clock, "%15[^ ]", wheel->clock) != 1)
 		return false;
+	snprintf(wheel->name, sizeof(wheel->name), "%.*s", (int)strcspn(name, "\n"), name);
 	/* The name is chosen by a module; OpenMetrics text must be UTF-8. */
 	make_printable(wheel->clock);
 	make_printable(wheel->name);
