@@ -7,6 +7,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,11 +158,7 @@ static void apply_file(struct command_line *line, const char *path)
 
 static int is_configuration(const struct dirent *entry)
 {
-	static const char suffix[] = ".conf";
-	size_t length = strlen(entry->d_name), end = sizeof(suffix) - 1;
-
-	return *entry->d_name != '.' && length > end &&
-	       !strcmp(entry->d_name + length - end, suffix);
+	return !fnmatch("*.conf", entry->d_name, FNM_PERIOD);
 }
 
 static void apply_folder(struct command_line *line, const char *path)
