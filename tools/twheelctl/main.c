@@ -65,10 +65,6 @@ static const struct command_entry commands[] = {
 	{ }
 };
 
-static const char usage_top[] =
-"usage: twheelctl [-p NAME] COMMAND [OPTION]...\n"
-"\n";
-
 static const char usage_bottom[] =
 "\n"
 "  -p, --purgatory NAME  use /dev/twheel-NAME; valid before and after the command;\n"
@@ -86,7 +82,7 @@ static const char usage_bottom[] =
 
 static void print_usage(void)
 {
-	fputs(usage_top, stdout);
+	puts("usage: twheelctl [-p NAME] COMMAND [OPTION]...\n");
 	for (const struct command_entry *entry = commands; entry->name; entry++)
 		if (entry->summary)
 			printf("  %-9s  %s\n", entry->name, entry->summary);
