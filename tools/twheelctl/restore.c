@@ -440,19 +440,6 @@ static void fail(struct restore *restore, const char *what)
 	note(restore, refused(&add, what));
 }
 
-static void print_restored(const struct restore *restore, const struct item *item, bool added)
-{
-	json_t *object = json_pack("{s:s, s:s, s:s, s:o}", "type", "restored",
-				   "name", restore->name, "old", item->id,
-				   "id", added ? json_digits(item->args.id) : json_null());
-
-	if (added)
-		show_change(restore->line, object, "%s %s %llu", restore->name, item->id,
-			    item->args.id);
-	else
-		show_change(restore->line, object, "%s %s -", restore->name, item->id);
-}
-
 /* Waits up to ten seconds: an event that expires is a pending operation until the next tick. */
 static void wait_for_events(const struct restore *restore)
 {
@@ -482,7 +469,7 @@ static bool try_add(const struct restore *restore, struct item *item)
 static void add(struct restore *restore, struct item *item)
 {
 	struct twheel_add_args *args = &item->args;
-	char what[128];
+	char what[128], id[24];
 	bool added;
 
 	args->keys = (uintptr_t)item->specs;
@@ -501,7 +488,11 @@ static void add(struct restore *restore, struct item *item)
 			 item->id);
 		fail(restore, what);
 	}
-	print_restored(restore, item, added);
+	snprintf(id, sizeof(id), "%llu", args->id);
+	show_change(restore->line, json_pack("{s:s, s:s, s:s, s:s?}", "type", "restored",
+					     "name", restore->name, "old", item->id,
+					     "id", added ? id : NULL),
+		    "%s %s %s", restore->name, item->id, added ? id : "-");
 	for (__u64 mask = added ? item->holes : 0; mask; mask &= mask - 1)
 		twheel_unwatch(restore->fd, args->id,
 			       placeholder(NEVER_SIGNALLED + __builtin_ctzll(mask)));
