@@ -97,10 +97,12 @@ static void relay(struct connection *connection, int from, uint64_t time)
 	char data[65536];
 	ssize_t size;
 
-	/* It was closed after epoll_wait(). */
+	/* It was closed after epoll_wait(), and its number may be that of a new connection. */
 	if (!connection->idle)
 		return;
-	size = read(connection->socket[from], data, sizeof(data));
+	size = recv(connection->socket[from], data, sizeof(data), MSG_DONTWAIT);
+	if (size < 0 && errno == EAGAIN)
+		return;
 	if (size <= 0 || write(connection->socket[!from], data, size) != size)
 		end(connection);
 	else
