@@ -88,6 +88,14 @@ class Waits(Loop):
         assert event.deadline is not None
         self.assertGreaterEqual(event.time, event.deadline)
 
+    async def test_a_timeout_of_whole_seconds_may_be_long_or_negative(self) -> None:
+        task = await self.start("a", timeout=10**10)
+        self.assertIsNone(self.purgatory.purgatory.list()[0].deadline)
+        self.purgatory.signal("a")
+        await task
+        with self.assertRaises(twheel.Expired):
+            await self.purgatory.wait(timeout=-1)
+
     async def test_wait_raises_the_error_of_a_completion_and_cancelled(self) -> None:
         failed, cancelled = self.purgatory.add(), self.purgatory.add(["a"])
         self.purgatory.purgatory.complete_error(failed.id, -errno.EPIPE)

@@ -274,13 +274,11 @@ class Adds:
         else:
             pack, head, _, tail = template(nr, **options) if options else template(nr)
             expiry = timeout * 10**9
-            if type(expiry) is not int:
+            if type(expiry) is not int or expiry >> 63:
                 expiry = interval(timeout)
         try:
             command = pack(head, expiry, cookie, 0, address, tail)
         except struct.error:
-            if timeout is not None:
-                expiry = interval(timeout)
             cookie = u64(operator.index(cookie), "cookie")
             command = pack(head, expiry, cookie, 0, address, tail)
         wait.keys, wait.command, wait.specs = keys, command, specs
