@@ -396,14 +396,14 @@ class AsyncPurgatory:
         end of the loop. In a process that was forked from this one, it closes the descriptor and
         changes nothing else.
         """
-        if not self._ended and not self._owner.is_forked:
-            if not self._loop.is_closed():
-                self._check()
-            try:
+        open_here = not self._ended and not self._owner.is_forked
+        if open_here and not self._loop.is_closed():
+            self._check()
+        try:
+            if open_here:
                 self._finish()
-            finally:
-                self._end()
-        self._purgatory.close()
+        finally:
+            self._purgatory.close()
 
     @property
     def closed(self) -> bool:
@@ -499,6 +499,8 @@ class AsyncPurgatory:
         """
         self._close_all(self._adds.take())
         self._deliver()
+        if self._ended:  # on_event has closed it
+            return
         ids = [id for id, wait in self._waiting.items() if not wait.future.done()]
         with contextlib.suppress(OSError), Batch(self._purgatory) as batch:
             for id in ids:
