@@ -255,13 +255,16 @@ static PyObject *pool_arm(PyObject *self, PyObject *const *args, Py_ssize_t nr)
 
 	if (nr > 2)
 		return PyErr_Format(PyExc_TypeError, "arm() takes two arguments, cookie and now");
-	if (!take_now(pool, nr > 1 ? args[1] : NULL, &now))
-		return NULL;
+	/* First, since it may run the garbage collector, which may close the cells. */
 	life = (struct life *)PyType_GenericAlloc(life_type, 0);
 	if (!life)
 		return NULL;
 	life->pool = (struct pool *)Py_NewRef(self);
 	life->cookie = Py_NewRef(cookie);
+	if (!take_now(pool, nr > 1 ? args[1] : NULL, &now)) {
+		Py_DECREF((PyObject *)life);
+		return NULL;
+	}
 	cell = twheel_cell_acquire(&pool->pool, 0);
 	if (cell >= 0) {
 		life->handle = twheel_cell_arm(&pool->pool, cell, later_by(now, pool->timeout));
@@ -380,8 +383,9 @@ static PyObject *cells_ended(PyObject *self, PyObject *from)
 	uint64_t handle, word, cookie;
 	struct life *life;
 
-	if (!is_open(cells) || !take_field(from, "cookie", &cookie) ||
-	    !take_field(from, "cell", &word))
+	/* An attribute may be a function, which may close the cells. */
+	if (!take_field(from, "cookie", &cookie) || !take_field(from, "cell", &word) ||
+	    !is_open(cells))
 		return NULL;
 	event.cookie = cookie;
 	event.cell = word;

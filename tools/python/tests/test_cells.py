@@ -212,6 +212,20 @@ class LifeCycle(WithCells):
             self.cells.pool(1)
         self.cells.close()
 
+    def test_an_event_may_close_the_cells(self) -> None:
+        cells = self.cells
+
+        class Closing:
+            cell = 1
+
+            @property
+            def cookie(self) -> int:
+                cells.close()
+                return 0
+
+        with self.assertRaisesRegex(ValueError, "closed"):
+            cells.ended(Closing())  # type: ignore[arg-type]
+
     def test_a_purgatory_has_cells_once(self) -> None:
         with self.assertRaisesRegex(ValueError, "already"):
             self.purgatory.cells(1)
