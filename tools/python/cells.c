@@ -13,7 +13,9 @@
 #include <structmember.h>
 #include <stdbool.h>
 #include <math.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 #include <twheel_cells.h>
 
 struct life;
@@ -24,6 +26,7 @@ struct cells {
 	PyObject *pools;		/* a list, since released cells are in a pool */
 	struct twheel_cell_map map;	/* without @cells after close() */
 	struct life **lives;		/* by cell; NULL if it is free */
+	pid_t process;			/* that has the mapping */
 };
 
 struct pool {
@@ -331,6 +334,7 @@ static PyObject *cells_new(PyTypeObject *type, PyObject *args, PyObject *named)
 		Py_DECREF((PyObject *)cells);
 		return NULL;
 	}
+	cells->process = getpid();
 	cells->lives = PyMem_Calloc(cells->map.nr, sizeof(*cells->lives));
 	cells->pools = PyList_New(0);
 	if (!cells->lives || !cells->pools) {
@@ -412,8 +416,11 @@ static int cells_clear(PyObject *self)
 {
 	struct cells *cells = (struct cells *)self;
 
-	if (cells->map.cells)
+	/* A child of fork() has no mapping: its memory at this address is something else. */
+	if (cells->map.cells && cells->process == getpid())
 		twheel_cell_map_free(&cells->map);
+	else if (cells->map.cells)
+		free(cells->map.slots);
 	cells->map.cells = NULL;
 	for (uint32_t i = 0; cells->lives && i < cells->map.nr; i++) {
 		if (cells->lives[i])
