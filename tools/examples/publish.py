@@ -48,7 +48,7 @@ def answer(server: socket.socket, lines: BinaryIO) -> list[bytes]:
         if words[0] == b"PING":
             server.sendall(b"PONG\r\n")
         elif words[0] == b"-ERR":
-            raise OSError(line.decode())
+            raise RuntimeError(line.decode())
         elif words[0] in (b"PONG", b"MSG", b"HMSG"):
             return words
     raise ConnectionError("the server has closed the connection")
@@ -76,7 +76,7 @@ def publish(server: socket.socket, config: dict[str, list[str]], subject: str, m
         raise ConnectionError(text.decode())
     stored = json.loads(text)
     if "error" in stored:
-        raise OSError(stored["error"])
+        raise RuntimeError(stored["error"])
     return stored
 
 
@@ -86,7 +86,7 @@ def main(path: str, subject: str, message_id: str, signal: str) -> None:
         try:
             with connect(config, attempt) as server:
                 stored = publish(server, config, subject, message_id, signal)
-        except (ConnectionError, TimeoutError):
+        except OSError:  # not a refusal
             if attempt == 9:
                 raise
             time.sleep(1)
