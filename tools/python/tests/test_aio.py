@@ -66,9 +66,12 @@ class Loop(unittest.IsolatedAsyncioTestCase):
 
 class Waits(Loop):
     async def test_an_awaited_event_has_its_keys(self) -> None:
-        with self.assertRaises(twheel.Expired) as caught:
+        with self.assertRaises(TimeoutError) as caught:
             await self.purgatory.wait((key for key in "ab"), quorum=2, timeout=0.001)
+        assert isinstance(caught.exception, twheel.Expired)
         event = caught.exception.event
+        assert event.deadline is not None
+        self.assertGreaterEqual(event.time, event.deadline)
         self.assertEqual((event.satisfied_keys(), event.unsatisfied_keys()), ([], ["a", "b"]))
         task = await self.start("a", "b", "c", quorum=2, timeout=3600, cookie=9)
         self.assertEqual(self.purgatory.signal("c"), 0)
@@ -79,14 +82,6 @@ class Waits(Loop):
         self.assertEqual(event.unsatisfied_keys(), ["b"])
         with self.assertRaises(TypeError):
             self.purgatory.add("ab")
-
-    async def test_wait_raises_a_timeout_error_at_the_deadline(self) -> None:
-        with self.assertRaises(TimeoutError) as caught:
-            await self.purgatory.wait(["a"], timeout=0.002)
-        assert isinstance(caught.exception, twheel.Expired)
-        event = caught.exception.event
-        assert event.deadline is not None
-        self.assertGreaterEqual(event.time, event.deadline)
 
     async def test_a_timeout_of_whole_seconds_may_be_long_or_negative(self) -> None:
         task = await self.start("a", timeout=10**10)
@@ -104,11 +99,6 @@ class Waits(Loop):
             await failed
         with self.assertRaises(twheel.Cancelled):
             await cancelled
-
-    async def test_an_invalid_wait_leaves_nothing_behind(self) -> None:
-        with self.assertRaises(OSError):
-            await self.purgatory.wait(["a"], quorum=2)
-        self.assertEqual(self.purgatory._waiting, {})
 
     async def test_waits_end_in_the_order_of_their_events(self) -> None:
         ended: list[int] = []
@@ -178,6 +168,7 @@ class Together(Loop):
         self.assertEqual(caught.exception.errno, errno.EINVAL)
         self.assertEqual(self.purgatory.signal("a"), 2)
         await asyncio.gather(first, last)
+        self.assertEqual(self.purgatory._waiting, {})
 
     async def test_a_wait_that_cannot_be_packed_concerns_its_task_only(self) -> None:
         wrong: list[Any] = [
@@ -274,15 +265,6 @@ class Cancellation(Loop):
         self.assertEqual(self.purgatory.purgatory.query().cancelled, 1)
         # Its event is read and forgotten.
         await until(lambda: not self.purgatory._waiting)
-
-    async def test_a_cancel_after_the_end_has_no_effect(self) -> None:
-        operation = self.purgatory.add(["a"])
-        self.purgatory.signal("a", 3)
-        self.assertFalse(operation.cancel())
-        self.assertEqual((await operation).value, 3)
-        self.assertFalse(operation.cancel() or operation.cancelled())
-        state = self.purgatory.purgatory.query()
-        self.assertEqual((state.completed, state.cancelled), (1, 0))
 
     async def test_a_shielded_operation_continues(self) -> None:
         operation = self.purgatory.add(["a"])

@@ -451,7 +451,7 @@ class Files(Calls):
 class Named(Calls):
     def setUp(self) -> None:
         super().setUp()
-        self.named = self.enterContext(Purgatory.create(NAME, max_pending=2))
+        self.named = self.enterContext(Purgatory.create(NAME))
         self.addCleanup(lambda: Purgatory.remove(NAME, force=True))
 
     def test_a_named_purgatory_is_opened_by_its_name(self) -> None:
@@ -468,12 +468,6 @@ class Named(Calls):
             Purgatory.create("x" * 32)
         with self.assertRaises(ValueError):
             Purgatory("a\0b")
-
-    def test_limits_of_a_named_purgatory_apply(self) -> None:
-        self.named.add()
-        self.named.add()
-        with self.fails(errno.ENOSPC):
-            self.named.add()
 
     def test_detached_events_have_a_queue(self) -> None:
         with Purgatory(NAME) as p:
