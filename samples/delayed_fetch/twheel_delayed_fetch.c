@@ -193,12 +193,6 @@ static int fetch_by_sum(struct fetch *fetch)
 	return err;
 }
 
-/* twheel evaluates the predicate during the add and at each report of a change. */
-static int fetch_by_predicate(struct fetch *fetch)
-{
-	return fetch_add(fetch, BY_PREDICATE, 0);
-}
-
 static struct fetch *fetch_alloc(enum style style, const struct fetch *request)
 {
 	struct fetch *fetch = kzalloc(sizeof(*fetch), GFP_KERNEL);
@@ -239,8 +233,9 @@ static int fetch_once(unsigned int n)
 
 	if (by_sum && by_predicate) {
 		err = fetch_by_sum(by_sum);
+		/* twheel calls the predicate during the add and at each report of a change. */
 		if (!err)
-			err = fetch_by_predicate(by_predicate);
+			err = fetch_add(by_predicate, BY_PREDICATE, 0);
 		if (err >= 0)
 			err = fetch_wait(by_sum) ?: fetch_wait(by_predicate);
 	}
