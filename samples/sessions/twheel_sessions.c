@@ -206,13 +206,8 @@ static int __init sessions_init(void)
 	return err;
 }
 
-static void __exit sessions_exit(void)
-{
-	sessions_end();
-}
-
 module_init(sessions_init);
-module_exit(sessions_exit);
+module_exit(sessions_end);
 
 MODULE_DESCRIPTION("twheel sample: a table of sessions under RCU, freed by their timers");
 MODULE_AUTHOR("The twheel developers");
