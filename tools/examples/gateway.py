@@ -106,7 +106,11 @@ class Gateway:
 
     def open_session(self) -> int:
         session = self.db.insert("INSERT INTO session DEFAULT VALUES")
-        self.set_operation(session, self.begin(session))
+        try:
+            self.set_operation(session, self.begin(session))
+        except OSError:  # see pay()
+            self.db.rows("DELETE FROM session WHERE id = ?", session)
+            raise
         return session
 
     def is_alive(self, session: int) -> bool:
@@ -164,7 +168,12 @@ class Gateway:
             name, amount, deadline,
         )
         if payment:
-            self.watch(payment, deadline)
+            try:
+                self.watch(payment, deadline)
+            except OSError:
+                # Such as a full purgatory: nothing would decide. The client sends the line again.
+                self.db.rows("DELETE FROM payment WHERE id = ?", payment)
+                raise
             self.ask(payment, amount)
         while True:
             ((payment, state),) = self.db.rows("SELECT id, state FROM payment WHERE name = ?", name)
