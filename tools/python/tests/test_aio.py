@@ -201,6 +201,15 @@ class Together(Loop):
             self.assertEqual(purgatory.signal("a"), 3)
             await asyncio.gather(*tasks[:3])
 
+    async def test_a_call_that_ends_early_is_continued(self) -> None:
+        execute = _lib.lib.twheel_execute
+        calls = self.calls(side_effect=lambda *args: execute(*args[:4], 1, *args[5:]))
+        tasks = [self.begin("a") for _ in range(3)]
+        await asyncio.sleep(0)
+        self.assertEqual(self.purgatory.signal("a"), 3)
+        self.assertEqual(calls.call_count, 3)
+        await asyncio.gather(*tasks)
+
     async def test_a_failed_call_ends_all_its_waits(self) -> None:
         def fail(*_: Any) -> int:
             ctypes.set_errno(errno.ENOMEM)

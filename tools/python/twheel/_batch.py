@@ -301,10 +301,8 @@ class Adds:
             packed = b"".join([add.command for add in part])
             done = lib.twheel_execute(fd, packed, len(packed), self._results, len(part), 0)
             results += RESULT.iter_unpack(self._results.raw[: max(done, 0) * RESULT.size])
-            if done < len(part):
-                # A call that fails, or that a fatal signal ends, has not executed the others.
-                error = ctypes.get_errno() if done < 0 else errno.ECANCELED
-                results += [(0, -error)] * (len(adds) - len(results))
+            if done < 0:
+                results += [(0, -ctypes.get_errno())] * (len(adds) - len(results))
         return zip(adds, results)
 
 
