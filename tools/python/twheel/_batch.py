@@ -33,26 +33,21 @@ from ._purgatory import (
 )
 
 
-class Command:
-    """Packs a struct twheel_command: the ioctl number, and the structure of the call behind it."""
-
-    def __init__(self, nr: int, args: str) -> None:
-        self._struct = struct.Struct("=I4x" + args)
-        self._cmd = 3 << 30 | (self._struct.size - 8) << 16 | 0xF7 << 8 | nr
-
-    def pack(self, *fields: Any) -> bytes:
-        return self._struct.pack(self._cmd, *fields)
+def packer(nr: int, args: str) -> Callable[..., bytes]:
+    """Return the function that packs a struct twheel_command: an ioctl number, and its structure."""
+    layout = struct.Struct("=I4x" + args)
+    return functools.partial(layout.pack, 3 << 30 | (layout.size - 8) << 16 | 0xF7 << 8 | nr)
 
 
 # An add without keys, with keys, and with all fields. The others: struct twheel_cancel_args and so on.
-ADDS = [Command(1, f"{size}s") for size in (32, 56, 96)]
-CANCEL = Command(2, "Q8x")
-COMPLETE = Command(3, "QQi4x")
-REARM = Command(4, "QQQI4x")
-WATCH = Command(5, "QQII8x")
-UNWATCH = Command(6, "QQQ8x")
-SIGNAL = Command(7, "48s")
-CANCEL_KEY = Command(8, "QQ8x")
+ADDS = [packer(1, f"{size}s") for size in (32, 56, 96)]
+CANCEL = packer(2, "Q8x")
+COMPLETE = packer(3, "QQi4x")
+REARM = packer(4, "QQQI4x")
+WATCH = packer(5, "QQII8x")
+UNWATCH = packer(6, "QQQ8x")
+SIGNAL = packer(7, "48s")
+CANCEL_KEY = packer(8, "QQ8x")
 
 # struct twheel_result: the value, the error and a reserved field.
 RESULT = struct.Struct("=Qi4x")
@@ -64,7 +59,7 @@ SPLIT = [struct.Struct(f"=16s4Q{size}s") for size in (16, 56)]
 
 def add_command(args: bytes) -> bytes:
     used = len(args.rstrip(b"\0"))
-    return ADDS[(used > 32) + (used > 56)].pack(args)
+    return ADDS[(used > 32) + (used > 56)](args)
 
 
 class Result(NamedTuple):
@@ -136,13 +131,13 @@ class Batch:
         self._keys.append(array)
 
     def cancel(self, id: int) -> None:
-        self._put(CANCEL.pack(u64(id, "id")))
+        self._put(CANCEL(u64(id, "id")))
 
     def complete(self, id: int, value: int = 0) -> None:
-        self._put(COMPLETE.pack(u64(id, "id"), u64(value, "value"), 0))
+        self._put(COMPLETE(u64(id, "id"), u64(value, "value"), 0))
 
     def complete_error(self, id: int, error: int) -> None:
-        self._put(COMPLETE.pack(u64(id, "id"), 0, s32(error)))
+        self._put(COMPLETE(u64(id, "id"), 0, s32(error)))
 
     @parameters_of(Purgatory.rearm)
     def rearm(self, id: int, *timeout: Any, **options: Any) -> None:
@@ -159,22 +154,22 @@ class Batch:
     ) -> None:
         """A rearm() of each operation, with the same deadline. Each has a result."""
         fields = rearm_fields(timeout, deadline, slack, mode)
-        self._put(*[REARM.pack(u64(id, "id"), *fields) for id in ids])
+        self._put(*[REARM(u64(id, "id"), *fields) for id in ids])
 
     def watch(self, id: int, keys: Iterable[WatchLike]) -> None:
         array = specs(keys)
         size = ctypes.sizeof(_lib.twheel_watch_spec)
-        self._put(WATCH.pack(u64(id, "id"), ctypes.addressof(array), len(array), size))
+        self._put(WATCH(u64(id, "id"), ctypes.addressof(array), len(array), size))
         self._keys.append(array)
 
     def unwatch(self, id: int, key: KeyLike) -> None:
-        self._put(UNWATCH.pack(*pair_of(key), u64(id, "id")))
+        self._put(UNWATCH(*pair_of(key), u64(id, "id")))
 
     def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> None:
-        self._put(SIGNAL.pack(signal_args(key, value, amount, limit)))
+        self._put(SIGNAL(signal_args(key, value, amount, limit)))
 
     def cancel_key(self, key: KeyLike) -> None:
-        self._put(CANCEL_KEY.pack(*pair_of(key)))
+        self._put(CANCEL_KEY(*pair_of(key)))
 
     def _check(self) -> None:
         """Raise an error if the batch cannot be used."""
@@ -227,7 +222,7 @@ def template(
     args, _ = add_args(None, range(nr_keys), timeout=0 if has_timeout else None, **options)
     long = any(args[56:])
     split = SPLIT[long]
-    head, expiry, *_, tail = split.unpack(ADDS[1 + long].pack(args))
+    head, expiry, *_, tail = split.unpack(ADDS[1 + long](args))
     return split.pack, head, expiry, tail
 
 
