@@ -64,6 +64,6 @@ int main(void)
 			printf("replica %d is late\n", i);
 	return event.reason != TWHEEL_REASON_COMPLETED;
 failed:
-	perror("quorum");
+	perror("two_of_three");
 	return 1;
 }
