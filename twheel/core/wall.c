@@ -271,15 +271,14 @@ void twheel_wall_unwatch(struct twheel_shard *shard)
 	twheel_turn_watch(shard, false);
 }
 
-/* The next time at which a timer is due; 0 if one is already, or TWHEEL_NEVER. */
+/* The next time at which a timer is due; 0 if one is already. Past KTIME_MAX none is. */
 u64 twheel_wall_next(const struct twheel_wall *wall)
 {
 	struct twheel_timer *on_set = fifo_first(&wall->on_set);
-	u64 first = twheel_wall_first(wall);
 
 	if (!hlist_empty(&wall->taken.list) || (on_set && twheel_wall_was_set(on_set)))
 		return 0;
-	return first > KTIME_MAX ? TWHEEL_NEVER : first;
+	return twheel_wall_first(wall);
 }
 
 /* twheel_queue_take() for a shard of CLOCK_REALTIME. */
