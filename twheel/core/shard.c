@@ -196,7 +196,6 @@ void twheel_shard_forward(struct twheel_shard *shard)
 		now = ktime_get_coarse_ns();
 	twheel_queue_forward(&shard->queue, twheel_tick_floor(shard, now));
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
 /*
  * Allocate the levels that a tick needs, without the lock. Without memory, or if the timer ends up
@@ -324,7 +323,6 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	twheel_turn_begin(shard);
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 
 /*
  * End the turns and free the levels. No timer is pending, and none is added any more. Must not
@@ -338,4 +336,3 @@ void twheel_shard_stop(struct twheel_shard *shard)
 	if (!twheel_shard_is_wall(shard))
 		twheel_queue_destroy(&shard->queue);
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_stop);
