@@ -15,6 +15,7 @@
 #include <linux/debugfs.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -113,8 +114,13 @@ static int wheels_show(struct seq_file *file, void *unused)
 	struct twheel *wheel;
 
 	mutex_lock(&twheel_wheels_lock);
-	list_for_each_entry(wheel, &twheel_wheels, registered)
+	list_for_each_entry(wheel, &twheel_wheels, registered) {
 		wheel_show(file, wheel);
+		/* The buffer is enlarged, and all of this repeated. */
+		if (seq_has_overflowed(file))
+			break;
+		cond_resched();
+	}
 	mutex_unlock(&twheel_wheels_lock);
 	return 0;
 }
@@ -146,8 +152,11 @@ static int purgatories_show(struct seq_file *file, void *unused)
 	struct twheel_purgatory *purgatory;
 
 	mutex_lock(&twheel_purgatories_lock);
-	list_for_each_entry(purgatory, &twheel_purgatories, listed)
+	list_for_each_entry(purgatory, &twheel_purgatories, listed) {
 		purgatory_show(file, purgatory);
+		if (seq_has_overflowed(file))
+			break;
+	}
 	mutex_unlock(&twheel_purgatories_lock);
 	return 0;
 }
