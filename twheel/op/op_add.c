@@ -343,6 +343,9 @@ static noinline int op_add_checked(struct twheel_purgatory *purgatory, struct tw
  * A predicate runs before the keys are watched and after that, so that no change in between is
  * missed.
  *
+ * With a predicate, the operation is pending before its keys are watched. If they and those that
+ * twheel_op_watch() adds meanwhile are more than TWHEEL_MAX_KEYS, none of @args is watched.
+ *
  * The operation may end, and its callback may run and drop the only reference, before this
  * returns. After an error @op has not been added, and may be added again. The memory of the
  * watches must stay until @op is released. Calls for the same operation must be serialised.
