@@ -5,8 +5,9 @@
  * An add checks its arguments, computes the hashes of its keys, and provides what its timer needs.
  * Then it makes the operation pending, in one section with interrupts disabled: with the lock of
  * the bucket of its first key it takes a unit of quota, links the first watch and arms the timer,
- * see op.c. Everything that can fail comes before that, so a failed add leaves nothing behind. It
- * allocates nothing but buckets, if the table of keys has to grow, and levels of the wheel.
+ * see op.c. The unit is the last thing that can fail: without one the other watches are unlinked,
+ * and nothing is left behind. An add allocates nothing but buckets, if the table of keys has to
+ * grow, and levels of the wheel.
  *
  * The other watches are linked before the first one. A signal that finds them finds that the
  * operation is not pending yet, and comes before the add. So once it is pending, all of its keys
