@@ -13,8 +13,6 @@
  *		the program lowers the time without a call
  *	WORD_BEFORE_CALL	nothing_missed
  *		the program lowers the word, then calls, and is killed in between
- *	TIMER_FIRST		nothing_missed
- *		a call re-arms the timer, and then exchanges the word
  *	LOOK_UNLOCKED		nothing_missed
  *		a look does not lock the shard
  *	PARK_KEEPS_TIME		nothing_missed

@@ -20,18 +20,6 @@
  *		the predicate is not run after a key has been added
  *	EVALUATE_UNOWNED	one_at_a_time
  *		a request runs the predicate even if the operation is owned
- *	CALL_BACK_WHILE_OWNED	one_at_a_time
- *		the claimant runs the callback while another thread runs the predicate
- *	CALL_BACK_BEFORE_UNLINK	unlinked_first
- *		the claimant runs the callback before it unlinks
- *	FORGET_CALLBACK		nothing_missed
- *		the owner does not run the callback that the claimant left to it
- *	LEAVE_CALLBACK		nothing_missed
- *		the claimant leaves the callback to an owner that is gone
- *	CLAIM_UNCHECKED		exactly_once
- *		a claim does not check if the timer is pending
- *	LINK_UNCHECKED		unlinked_first
- *		a watch is linked although the operation has ended
  *	LINK_AFTER_CHECK	unlinked_first
  *		the lock is dropped between the check of the state and the link
  *	ARM_UNCHECKED		exactly_once
