@@ -503,9 +503,9 @@ class Purgatory(EventQueue):
     An open purgatory: a private one or, with a name, a named one.
 
         nonblock    read() does not wait for an event
-        write_only  the permission to write the node of a named purgatory is enough. It can signal,
-                    complete, cancel and re-arm, and add detached operations; other calls raise
-                    OSError with EBADF
+        write_only  the permission to write the node of a named purgatory is enough. Calls that
+                    describe, list, count or read raise OSError with EBADF, and so do adds of
+                    operations that are not detached
 
     Times are in seconds from now, or in ns of the clock for the parameter deadline.
     """
