@@ -473,14 +473,17 @@ TEST_F(confirm, killed_workers_lose_no_event)
 		memset(record, 0, sizeof(*record));
 		ASSERT_TRUE(add_events(self->fd, 0, nr - 1));
 		srand(nr_workers);
-		for (i = 0; i < nr_workers; i++)
+		for (i = 0; i < nr_workers; i++) {
 			workers[i] = start_worker(record, nr_workers == 1);
+			ASSERT_LT(0, workers[i]);
+		}
 		for (kills = 0; kills < nr_kills; kills++) {
 			usleep(rand() % 2000);
 			i = kills % nr_workers;
 			kill(workers[i], SIGKILL);
 			ASSERT_EQ(workers[i], waitpid(workers[i], NULL, 0));
 			workers[i] = start_worker(record, nr_workers == 1);
+			ASSERT_LT(0, workers[i]);
 		}
 		EXPECT_TRUE(wait_for(!query(self->fd).detached_unread &&
 				     !query(self->fd).unconfirmed));

@@ -178,6 +178,7 @@ TEST_F(removal, removal_continues_if_the_caller_is_killed)
 		for (i = 0; i < 5000; i++)
 			ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
 		child = fork();
+		ASSERT_LE(0, child);
 		if (!child) {
 			remove_by_force(NAME);
 			_exit(0);
