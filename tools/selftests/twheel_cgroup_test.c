@@ -63,6 +63,7 @@ FIXTURE_SETUP(cgroup)
 			pause();
 	}
 	ASSERT_LT(0, self->other);
+	ASSERT_TRUE(wait_for(file_number(GROUP "/cgroup.procs") == self->other));
 }
 
 /* Nothing was killed. */
