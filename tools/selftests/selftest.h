@@ -95,6 +95,17 @@ static inline bool on_preempt_rt(void)
 }
 
 /*
+ * Return: true if @error is that of a machine without cells. Those with x86-64 have them: there
+ * it is a failure, and no reason to skip a test.
+ */
+static inline bool lacks_cells(int error)
+{
+	struct utsname name;
+
+	return error == EOPNOTSUPP && !uname(&name) && strcmp(name.machine, "x86_64");
+}
+
+/*
  * Longest time from an alarm to the event in such a guest: an interrupt, the wakeup of a reaper
  * that exists, and its work for a single operation. It takes 5 to 15 us, in instructions. Of two
  * CPUs, which take turns, the other one may run meanwhile. Therefore scripts/guest/device leaves

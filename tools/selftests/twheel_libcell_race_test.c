@@ -39,7 +39,7 @@ FIXTURE_SETUP(libcell)
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	if (twheel_cell_map_init(&map, self->fd, NR)) {
-		ASSERT_EQ(EOPNOTSUPP, errno);
+		ASSERT_TRUE(lacks_cells(errno));
 		SKIP(return, "no cells on this machine");
 	}
 	twheel_cell_pool_init(&pool, &map, CLOCK_MONOTONIC);
