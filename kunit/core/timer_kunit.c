@@ -236,7 +236,7 @@ static int wait_for_callback(void *data)
 	return 0;
 }
 
-/* Other callbacks of the shard end meanwhile, inline ones and, later, ordinary ones. */
+/* Another callback of the shard is running when the waiters find that theirs has ended. */
 static void waiter_is_woken_once(struct kunit *test)
 {
 	static struct timer_probe other[50];
@@ -253,6 +253,7 @@ static void waiter_is_woken_once(struct kunit *test)
 	vtime_sleep(100 * NSEC_PER_MSEC);
 	for (i = 0; i < ARRAY_SIZE(other); i++) {
 		timer_probe_init(&other[i]);
+		other[i].takes_ns = NSEC_PER_MSEC;
 		timer_probe_add(&other[i], (2 + 4 * i) * NSEC_PER_MSEC);
 	}
 	while (atomic_read(&nr_waiters))
