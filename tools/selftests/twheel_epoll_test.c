@@ -4,20 +4,7 @@
 #include <sys/syscall.h>
 #include "named.h"
 
-FIXTURE(epoll) {
-	int fd;
-};
-
-FIXTURE_SETUP(epoll)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(epoll)
-{
-	close(self->fd);
-}
+FIXTURE_OF_A_FILE(epoll, twheel_open(O_NONBLOCK));
 
 /* An edge is reported when the queue becomes non-empty, or a reader leaves events behind. */
 TEST_F(epoll, edge_is_reported_once)
@@ -157,24 +144,6 @@ TEST_F(epoll, control_node_is_ready)
 	EXPECT_EQ(EPERM, errno);
 	close(epfd);
 	close(fd);
-}
-
-TEST_F(epoll, epoll_is_level_triggered)
-{
-	struct epoll_event ready, in = { .events = EPOLLIN };
-	int i, epfd = epoll_create1(EPOLL_CLOEXEC);
-	struct twheel_event event;
-
-	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
-	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 0));
-	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
-		EXPECT_EQ(EPOLLIN, (int)ready.events);
-	}
-	ASSERT_EQ(1, read_events(self->fd, &event, 1));
-	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
-	close(epfd);
 }
 
 TEST_HARNESS_MAIN

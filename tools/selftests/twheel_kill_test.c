@@ -204,21 +204,8 @@ TEST_F(killed, call_is_not_ended_by_other_signals)
 	EXPECT_EQ(OTHER_SIGNALS, read_all_events(self->fd, &last));
 }
 
-FIXTURE(reader) {
-	int fd;		/* blocking */
-};
-
-FIXTURE_SETUP(reader)
-{
-	self->fd = twheel_open(0);
-	ASSERT_LE(0, self->fd);
-	ASSERT_TRUE(pin_to(0));
-}
-
-FIXTURE_TEARDOWN(reader)
-{
-	close(self->fd);
-}
+/* A blocking file; this process and its children share a CPU. */
+FIXTURE_OF_A_FILE(reader, pin_to(0) ? twheel_open(0) : -1);
 
 /* Read in an endless loop, in one of two ways, at idle priority. */
 static void read_forever(int fd, bool pieces)
