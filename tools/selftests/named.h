@@ -195,20 +195,15 @@ static inline bool add_many(int fd, const struct twheel_add_args *args, unsigned
 	return true;
 }
 
-/* Read all events. Return: number of events; @last is set to the latest end time. */
-static inline unsigned int read_all_events(int fd, __u64 *last)
+/* Read all events of a non-blocking file. Return: their number. */
+static inline unsigned int read_all_events(int fd)
 {
 	static struct twheel_event events[1024];
 	unsigned int nr = 0;
-	long i, got;
+	long got;
 
-	*last = 0;
-	while ((got = read_events(fd, events, ARRAY_SIZE(events))) > 0) {
-		for (i = 0; i < got; i++)
-			if (events[i].time > *last)
-				*last = events[i].time;
+	while ((got = read_events(fd, events, ARRAY_SIZE(events))) > 0)
 		nr += got;
-	}
 	return nr;
 }
 

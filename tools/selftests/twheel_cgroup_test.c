@@ -123,9 +123,8 @@ static unsigned int fill(int fd, __u64 *first, __u64 *last)
 
 TEST_F(cgroup, full_group_refuses_adds_and_nothing_is_killed)
 {
-	static struct twheel_event events[64];
 	struct twheel_watch_spec more[TWHEEL_MAX_KEYS - 1], keys[TWHEEL_MAX_KEYS];
-	long nr, signalled, cancelled, got, seen = 0;
+	long nr, signalled, cancelled;
 	struct twheel_pending entry;
 	struct twheel_info_args info = {
 		.entry = address(&entry),
@@ -156,9 +155,7 @@ TEST_F(cgroup, full_group_refuses_adds_and_nothing_is_killed)
 	cancelled = key_cancel(fd, 2);
 	EXPECT_LE(nr / KEYS - 1, signalled);
 	EXPECT_LE(nr / KEYS - 1, cancelled);
-	while ((got = read_events(fd, events, 64)) > 0)
-		seen += got;
-	EXPECT_EQ(2 + signalled + cancelled, seen);
+	EXPECT_EQ(2 + signalled + cancelled, (long)read_all_events(fd));
 	for (i = 0; i < 10; i++)
 		EXPECT_NE(0, add_small(fd, i));
 	ASSERT_EQ(1, write(self->leave, "0", 1));
@@ -189,7 +186,6 @@ TEST_F(cgroup, cells_are_charged)
 /* Although the file has memory for them, which is charged to the cgroup of the opener. */
 TEST_F(cgroup, operations_are_charged_to_the_cgroup_that_adds_them)
 {
-	static struct twheel_event events[64];
 	static __u64 ids[2 * SHARED];
 	int fd = twheel_open(O_NONBLOCK), i;
 	long before;
@@ -201,8 +197,7 @@ TEST_F(cgroup, operations_are_charged_to_the_cgroup_that_adds_them)
 	}
 	for (i = 0; i < 2 * SHARED; i += 2)
 		ASSERT_EQ(0, op_cancel(fd, ids[i]));
-	while (read_events(fd, events, 64) > 0)
-		;
+	read_all_events(fd);
 	ASSERT_TRUE(enter_group());
 	before = group_number(GROUP "/memory.stat", "slab_unreclaimable");
 	for (i = 0; i < SHARED; i++)

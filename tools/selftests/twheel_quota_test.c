@@ -179,7 +179,7 @@ TEST_F(quota, add_succeeds_after_each_end)
 TEST_F(quota, limit_on_unread_events_of_a_file)
 {
 	int fd = self->fds[0] = twheel_open(O_NONBLOCK);
-	unsigned int i, nr, max = self->pending;
+	unsigned int i, max = self->pending;
 	struct twheel_query_args q;
 	struct twheel_event event;
 	__u64 ids[MOST];
@@ -204,9 +204,7 @@ TEST_F(quota, limit_on_unread_events_of_a_file)
 	for (i = 1; i < max; i++)
 		ASSERT_EQ(0, op_cancel(fd, ids[i]));
 	EXPECT_TRUE(refused(fd, ENOBUFS));
-	for (nr = 0; read_events(fd, &event, 1) == 1; nr++)
-		;
-	EXPECT_EQ(2 * max - 1, nr);
+	EXPECT_EQ(2 * max - 1, read_all_events(fd));
 	EXPECT_EQ(max - 1, fill(fd, ids));
 }
 
@@ -711,8 +709,7 @@ TEST_F(quota, ids_of_a_namespace_are_charged_to_its_owner)
 		/* The charges go with the operations. */
 		for (j = 0, ended = 0; j < FILES; j++) {
 			ended += complete_all(self->fds[j], 0, 0, 0);
-			while (read_events(self->fds[j], &event, 1) == 1)
-				;
+			read_all_events(self->fds[j]);
 		}
 		EXPECT_EQ((owners[i] ? 1 : 2) * self->ops + (owners[i] ? 3 : 4), ended);
 		EXPECT_TRUE(can_add(self->fds[0], owners[i]));
