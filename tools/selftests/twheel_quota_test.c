@@ -363,31 +363,6 @@ TEST_F(quota, limit_on_names_of_a_user)
 	close(control);
 }
 
-/* Pages of cells are charged until the file is closed, without an operation. */
-TEST_F(quota, limit_on_cells_of_a_user)
-{
-	unsigned int i, max, per_page = sysconf(_SC_PAGESIZE) / 8;
-	struct twheel_cells_args args = { .nr = 1 };
-
-	max = (self->ops + per_page - 1) / per_page;
-	ASSERT_GT(self->files, max);
-	for (i = 0; i <= max; i++) {
-		self->fds[i] = twheel_open(0);
-		ASSERT_LE(0, self->fds[i]);
-		if (i == max)
-			break;
-		errno = call(self->fds[i], TWHEEL_IOC_CELLS, &args);
-		if (lacks_cells(errno))
-			SKIP(return, "no cells on this machine");
-		ASSERT_EQ(0, errno);
-		args.nr = 1;
-	}
-	GIVES(TWHEEL_IOC_CELLS, EDQUOT, call(self->fds[i], TWHEEL_IOC_CELLS, &args));
-	close(self->fds[0]);
-	self->fds[0] = -1;
-	EXPECT_TRUE(wait_for(!call(self->fds[i], TWHEEL_IOC_CELLS, &args)));
-}
-
 static bool add_cells(int fd)
 {
 	struct twheel_cells_args args = { .nr = 1 };
@@ -396,8 +371,8 @@ static bool add_cells(int fd)
 	return !errno;
 }
 
-/* The limit is a page of cells. */
-TEST_F(quota, cells_are_charged_to_the_caller)
+/* The limit is a page of cells. It is charged to the caller, without an operation. */
+TEST_F(quota, limit_on_cells_of_a_user)
 {
 	unsigned int i;
 
@@ -407,14 +382,17 @@ TEST_F(quota, cells_are_charged_to_the_caller)
 	}
 	if (!add_cells(self->fds[0]) && lacks_cells(errno))
 		SKIP(return, "no cells on this machine");
-	EXPECT_TRUE(as_stranger(add_cells(self->fds[1]) && !add_cells(self->fds[2]) &&
-				errno == EDQUOT));
-	EXPECT_FALSE(add_cells(self->fds[3]));
+	ASSERT_TRUE(act_for(STRANGER));
+	EXPECT_TRUE(add_cells(self->fds[1]));
+	EXPECT_FALSE(add_cells(self->fds[2]));
 	EXPECT_EQ(EDQUOT, errno);
+	ASSERT_TRUE(act_for(0));
+	GIVES(TWHEEL_IOC_CELLS, EDQUOT, add_cells(self->fds[3]) ? 0 : errno);
 	/* They are uncharged when root closes the file. */
 	close(self->fds[1]);
 	self->fds[1] = -1;
-	EXPECT_TRUE(wait_for(as_stranger(add_cells(self->fds[2]))));
+	ASSERT_TRUE(act_for(STRANGER));
+	EXPECT_TRUE(wait_for(add_cells(self->fds[2])));
 }
 
 /* CAP_SYS_RESOURCE overrides the limit of a user, but not the limit of the module. */
