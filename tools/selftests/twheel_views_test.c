@@ -252,28 +252,6 @@ TEST_F(shown, views_of_a_named_purgatory_agree)
 	close(events);
 }
 
-/* Nobody reads: adds fail at the limit of the file on its queue. */
-TEST_F(shown, views_tell_unread_events_from_pending_operations)
-{
-	int fd = self->fd, i;
-	__u64 id = 0;
-
-	for (i = 0; i < 2 * 40; i++) {
-		id = add_deadline(fd, HOUR, 0, i);
-		ASSERT_NE(0, id);
-		if (i < 41)
-			ASSERT_EQ(0, op_cancel(fd, id));
-	}
-	EXPECT_EQ(0, add_deadline(fd, HOUR, 0, 0));
-	EXPECT_EQ(ENOBUFS, errno);
-	ASSERT_EQ(0, op_cancel(fd, id));
-	EXPECT_EQ(0, add_deadline(fd, HOUR, 0, 0));
-	EXPECT_VIEWS(fd, NAME, .added = 80, .pending = 38, .own = 38, .unread = 42,
-		     .cancelled = 42);
-	EXPECT_EQ(2, query(fd).rejected_enobufs);
-	EXPECT_EQ(2, query(fd).rejected);
-}
-
 /* A list keeps no file open. */
 TEST_F(shown, views_of_a_private_purgatory_agree)
 {
