@@ -213,16 +213,6 @@ static int list_all(int fd, __u32 flags, __u32 max, unsigned char seen[NR_STABLE
 	return all;
 }
 
-TEST_F(info, empty_list)
-{
-	struct twheel_pending entry;
-	__u64 cursor = 0;
-
-	EXPECT_EQ(0, list_page(self->fd, 0, &entry, 1, &cursor));
-	while (cursor != TWHEEL_LIST_END)
-		ASSERT_EQ(0, list_page(self->fd, 0, &entry, 1, &cursor));
-}
-
 TEST_F(info, operations_are_listed_once_in_pages_of_any_size)
 {
 	static const __u32 page_sizes[] = { 1, 2, 7, 64 };
