@@ -99,20 +99,6 @@ static bool ring_read(struct ring *ring, int fd, struct twheel_event *events, un
 	return ring_submit(ring);
 }
 
-TEST_F(uring, read_of_queued_events)
-{
-	struct twheel_event events[4];
-	__u64 name;
-
-	ASSERT_TRUE(end_one(self->fd, 0, 1) && end_one(self->fd, 0, 2));
-	ASSERT_TRUE(ring_read(&self->ring, self->fd, events, 4, NULL, 7));
-	EXPECT_EQ(2 * (int)sizeof(events[0]), ring_result(&self->ring, &name));
-	EXPECT_EQ(7, name);
-	EXPECT_EQ(1, events[0].value);
-	EXPECT_EQ(2, events[1].value);
-	EXPECT_EQ(0, query(self->fd).unread);
-}
-
 TEST_F(uring, read_waits_for_an_event)
 {
 	struct twheel_event event;
