@@ -108,11 +108,6 @@ static inline int good_errno(const struct twheel_call_row *one)
 	return one->request == TWHEEL_IOC_EXCHANGE ? EOPNOTSUPP : 0;
 }
 
-static inline unsigned int resized(unsigned int request, unsigned int size)
-{
-	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size);
-}
-
 /*
  * Make a call as a command of a batch, with a structure of @size bytes, of which unknown ones are
  * not zero, before a command that fails with ENOENT. Return: the errno of the command.
@@ -176,8 +171,7 @@ static inline int open_keeping(__u64 *id)
  * @nr: field with the number of entries, or NULL if another array has it, or for one entry
  * @size: field with the size of an entry
  * @first: size of an entry in the first version
- * @input: the call reads the array
- * @output: the call writes the array
+ * @input: the call reads the array, and otherwise writes it
  */
 struct one_array {
 	const struct twheel_call_row *call;
@@ -186,7 +180,6 @@ struct one_array {
 	__u32 *size;
 	__u32 first;
 	bool input;
-	bool output;
 };
 
 #define NR_ARRAYS	6
@@ -195,17 +188,17 @@ static inline struct one_array nth_array(struct good *g, unsigned int nr)
 {
 	struct one_array arrays[NR_ARRAYS] = {
 		{ &twheel_calls[TWHEEL_CALL_ADD], &g->add_args.keys, &g->add_args.nr_keys,
-		  &g->add_args.key_size, 24, true, false },
+		  &g->add_args.key_size, 24, true },
 		{ &twheel_calls[TWHEEL_CALL_WATCH], &g->watch_args.keys, &g->watch_args.nr_keys,
-		  &g->watch_args.key_size, 24, true, false },
+		  &g->watch_args.key_size, 24, true },
 		{ &twheel_calls[TWHEEL_CALL_BATCH], &g->batch_args.results, NULL,
-		  &g->batch_args.result_size, 16, false, true },
+		  &g->batch_args.result_size, 16, false },
 		{ &twheel_calls[TWHEEL_CALL_INFO], &g->info_args.entry, NULL,
-		  &g->info_args.entry_size, 128, false, true },
+		  &g->info_args.entry_size, 128, false },
 		{ &twheel_calls[TWHEEL_CALL_INFO], &g->info_args.keys, &g->info_args.max_keys,
-		  &g->info_args.key_size, 24, false, true },
+		  &g->info_args.key_size, 24, false },
 		{ &twheel_calls[TWHEEL_CALL_LIST], &g->list_args.entries, &g->list_args.max_entries,
-		  &g->list_args.entry_size, 128, false, true },
+		  &g->list_args.entry_size, 128, false },
 	};
 
 	return arrays[nr];

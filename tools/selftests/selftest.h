@@ -494,6 +494,12 @@ do {									\
 	EXPECT_EQ(_value, __event.value);				\
 } while (0)
 
+/* The number of a call with a structure of another size. */
+static inline __u32 resized(__u32 request, unsigned int size)
+{
+	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size);
+}
+
 /* Append a command to a batch with memory for it. Return: its structure, zeroed. */
 static inline void *put_command(struct twheel_batch_args *args, __u32 cmd)
 {

@@ -304,13 +304,13 @@ TEST_F(accepted, longer_entry_without_unknown_fields)
 			ASSERT_TRUE(prepare(made, array.call));
 			size = array.first + wider[j];
 			widen(&array, size);
-			if (array.output)
+			if (!array.input)
 				memset(wide, 0xa5, sizeof(wide));
 			if (array.call->request == TWHEEL_IOC_LIST)
 				ASSERT_NE(0, add_deadline(made->fd, HOUR, 0, 0));
 			EXPECT_EQ(0, error_within(made->fd, &array, &made->good))
 				TH_LOG("array %u entry size %u", i, size);
-			for (k = array.first; array.output && k < size; k++)
+			for (k = array.first; !array.input && k < size; k++)
 				ASSERT_EQ(0, wide[k]);
 			pending = (void *)(wide + size);
 			spec = (void *)(wide + size);

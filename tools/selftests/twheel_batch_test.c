@@ -244,11 +244,6 @@ TEST_F(batch, largest_batch_is_executed)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-static __u32 resized(__u32 cmd, unsigned int size)
-{
-	return _IOC(_IOC_DIR(cmd), _IOC_TYPE(cmd), _IOC_NR(cmd), size);
-}
-
 TEST_F(batch, unknown_calls_are_refused)
 {
 	__u32 cmd, nr;

@@ -221,9 +221,7 @@ TEST_F(uring, structure_in_the_entry)
 	}
 	/* A later version of the structure, with and without a value, and one that does not fit. */
 	for (i = 0; i < 3; i++) {
-		sqe = ring_command(ring, self->fd,
-				   _IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_MAGIC,
-					TWHEEL_CALL_CANCEL, i < 2 ? 64 : 72),
+		sqe = ring_command(ring, self->fd, resized(TWHEEL_IOC_CANCEL, i < 2 ? 64 : 72),
 				   NULL, TWHEEL_URING_INLINE, POISON);
 		memcpy(sqe + 1, &cancel, sizeof(cancel));
 		((char *)(sqe + 1))[63] = i == 1;
