@@ -204,34 +204,28 @@ static inline int op_add(int fd, struct twheel_add_args *args)
 	return call(fd, TWHEEL_IOC_ADD, args);
 }
 
+/* Add an operation with these fields of the structure. Return: its ID, 0 if refused. */
+#define add_fields(fd, ...)						\
+({									\
+	struct twheel_add_args __args = { __VA_ARGS__ };		\
+									\
+	op_add(fd, &__args) ? 0 : __args.id;				\
+})
+
 /* Add an operation with a deadline by now_ns() and no key. Return: its ID, 0 if refused. */
 static inline __u64 add_deadline(int fd, __u64 deadline, __u32 flags, __u64 cookie)
 {
-	struct twheel_add_args args = {
-		.flags = flags,
-		.deadline = deadline,
-		.cookie = cookie,
-		.clock = CLOCK_MONOTONIC,
-	};
-
-	return op_add(fd, &args) ? 0 : args.id;
+	return add_fields(fd, .flags = flags, .deadline = deadline, .cookie = cookie,
+			  .clock = CLOCK_MONOTONIC);
 }
 
 /* Add an operation with keys and no deadline. Return: its ID, 0 if refused. */
 static inline __u64 add_specs(int fd, __u32 condition, __u32 quorum,
 			      const struct twheel_watch_spec *specs, __u32 nr)
 {
-	struct twheel_add_args args = {
-		.condition = condition,
-		.quorum = quorum,
-		.nr_keys = nr,
-		.key_size = sizeof(*specs),
-		.deadline = TWHEEL_NEVER,
-		.keys = address(specs),
-		.clock = CLOCK_MONOTONIC,
-	};
-
-	return op_add(fd, &args) ? 0 : args.id;
+	return add_fields(fd, .condition = condition, .quorum = quorum, .nr_keys = nr,
+			  .key_size = sizeof(*specs), .deadline = TWHEEL_NEVER,
+			  .keys = address(specs), .clock = CLOCK_MONOTONIC);
 }
 
 /* The same with the keys 1 to @nr, each of which needs one signal. */

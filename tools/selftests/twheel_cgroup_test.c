@@ -85,17 +85,10 @@ FIXTURE_TEARDOWN(cgroup)
 static __u64 add_small(int fd, unsigned int nr)
 {
 	struct twheel_watch_spec spec = spec_of(nr % KEYS, 1);
-	struct twheel_add_args args = {
-		.condition = TWHEEL_COND_ANY,
-		.nr_keys = 1,
-		.key_size = sizeof(spec),
-		.deadline = HOUR,
-		.clock = CLOCK_MONOTONIC,
-		.keys = address(&spec),
-	};
 
-	errno = op_add(fd, &args);
-	return errno ? 0 : args.id;
+	return add_fields(fd, .condition = TWHEEL_COND_ANY, .nr_keys = 1,
+			  .key_size = sizeof(spec), .deadline = HOUR, .clock = CLOCK_MONOTONIC,
+			  .keys = address(&spec));
 }
 
 /*

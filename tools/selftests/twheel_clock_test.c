@@ -76,14 +76,8 @@ FIXTURE_TEARDOWN(clocks)
 /* Add an operation with a deadline of a clock. Return: its ID, 0 if refused. */
 static __u64 add_by(int fd, __u32 clock, __u64 deadline, __u32 flags, __u64 cookie)
 {
-	struct twheel_add_args args = {
-		.clock = clock,
-		.deadline = deadline,
-		.flags = flags,
-		.cookie = cookie,
-	};
-
-	return op_add(fd, &args) ? 0 : args.id;
+	return add_fields(fd, .clock = clock, .deadline = deadline, .flags = flags,
+			  .cookie = cookie);
 }
 
 TEST_F(clocks, expiry_is_never_early_on_any_clock)

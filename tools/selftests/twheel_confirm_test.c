@@ -327,12 +327,8 @@ TEST_F(confirm, removal_leaves_events_to_their_readers)
 
 static __u64 add_periodic(int fd, __u64 period)
 {
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_DETACHED, .deadline = MSEC, .period = period,
-		.clock = CLOCK_MONOTONIC,
-	};
-
-	return op_add(fd, &args) ? 0 : args.id;
+	return add_fields(fd, .flags = TWHEEL_ADD_DETACHED, .deadline = MSEC, .period = period,
+			  .clock = CLOCK_MONOTONIC);
 }
 
 /* Wait until nine further periods of 1 ms have passed. */

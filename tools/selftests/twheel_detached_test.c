@@ -14,25 +14,16 @@ FIXTURE_OF_A_PURGATORY(detached, NAME, WITH_EVENTS);
 static __u64 add_detached(int fd, __u64 name, __u64 deadline, __u64 cookie)
 {
 	struct twheel_watch_spec spec = spec_of(name, 1);
-	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_DETACHED,
-		.condition = TWHEEL_COND_ANY,
-		.nr_keys = 1,
-		.key_size = sizeof(spec),
-		.keys = address(&spec),
-		.deadline = deadline,
-		.cookie = cookie,
-	};
 
-	return op_add(fd, &args) ? 0 : args.id;
+	return add_fields(fd, .flags = TWHEEL_ADD_DETACHED, .condition = TWHEEL_COND_ANY,
+			  .nr_keys = 1, .key_size = sizeof(spec), .keys = address(&spec),
+			  .deadline = deadline, .cookie = cookie);
 }
 
 /* Add an operation that has expired, detached to a queue. Return: its id. */
 static __u64 add_to_queue(int fd, __u32 queue)
 {
-	struct twheel_add_args args = { .flags = TWHEEL_ADD_DETACHED, .queue = queue };
-
-	return op_add(fd, &args) ? 0 : args.id;
+	return add_fields(fd, .flags = TWHEEL_ADD_DETACHED, .queue = queue);
 }
 
 TEST_F(detached, queues_have_events_of_their_own)

@@ -48,17 +48,10 @@ static __u64 add_needing(int fd, __u32 condition, __u32 needed,
 			 const struct twheel_watch_spec *specs, __u32 nr)
 {
 	bool sum = condition == TWHEEL_COND_SUM;
-	struct twheel_add_args args = {
-		.condition = condition,
-		.quorum = sum ? 0 : needed,
-		.threshold = sum ? needed : 0,
-		.nr_keys = nr,
-		.key_size = sizeof(*specs),
-		.keys = address(specs),
-		.deadline = TWHEEL_NEVER,
-	};
 
-	return op_add(fd, &args) ? 0 : args.id;
+	return add_fields(fd, .condition = condition, .quorum = sum ? 0 : needed,
+			  .threshold = sum ? needed : 0, .nr_keys = nr, .key_size = sizeof(*specs),
+			  .keys = address(specs), .deadline = TWHEEL_NEVER);
 }
 
 /* Return: number of operations completed by the signal, -1 if refused. */
