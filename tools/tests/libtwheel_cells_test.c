@@ -5,7 +5,6 @@
  */
 #include <fcntl.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <twheel_cells.h>
 #include <unistd.h>
 
@@ -328,23 +327,6 @@ TEST("times are converted with the offsets")
 	map.offset[1] = 10 * UNIT;
 	pool.clock = 1;
 	CHECK(twheel_cell_time(&pool, 11 * UNIT) == 1);
-	finish();
-}
-
-TEST("a child of fork() maps the cells itself")
-{
-	uint64_t handle;
-	int status = 1;
-	pid_t child;
-
-	start();
-	handle = armed(1, now() + HOUR);
-	child = fork();
-	if (!child)
-		_exit(twheel_cell_remap(&map) ||
-		      twheel_cell_touch(&pool, handle, now() + 2 * HOUR));
-	CHECK(waitpid(child, &status, 0) == child && !status);
-	CHECK(twheel_cell_remaining(&pool, handle, now()) > HOUR);
 	finish();
 }
 
