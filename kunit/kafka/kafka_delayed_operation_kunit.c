@@ -14,9 +14,9 @@
 #include <linux/sched.h>
 #include <linux/time64.h>
 
+#include "../op/op_probe.h"
 #include "../random.h"
 #include "../vtime.h"
-#include "watcher.h"
 
 /* Timeout for operations that do not expire during a test. */
 #define LONG_NS		(100 * NSEC_PER_SEC)

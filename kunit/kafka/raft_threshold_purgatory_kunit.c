@@ -11,8 +11,8 @@
 #include <linux/ktime.h>
 #include <linux/time64.h>
 
+#include "../op/op_probe.h"
 #include "../vtime.h"
-#include "watcher.h"
 
 #define KEY		1
 #define WAIT_NS		(500 * NSEC_PER_MSEC)

@@ -56,8 +56,7 @@ static struct probe *add_predicate(struct kunit *test, u64 key)
 {
 	struct probe *probe = probe_new_predicate(test);
 
-	KUNIT_ASSERT_EQ(test, probe_add_predicate(probe, TWHEEL_NEVER,
-						  probe_keys_new(test, key, 1)), 0);
+	KUNIT_ASSERT_EQ(test, watcher_add(test, probe, TWHEEL_NEVER, key, 1), 0);
 	return probe;
 }
 
@@ -114,8 +113,7 @@ static void predicate_condition_without_try_complete_fails(struct kunit *test)
 {
 	struct probe *probe = probe_new(test);
 
-	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, TWHEEL_NEVER, probe_keys_new(test, 20, 1)),
-			-EINVAL);
+	KUNIT_EXPECT_EQ(test, watcher_add(test, probe, TWHEEL_NEVER, 20, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&probe->op, 0), -ENOENT);
 	expect_counts(test, 0, 0, 0);
 }

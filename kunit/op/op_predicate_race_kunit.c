@@ -25,8 +25,7 @@ static struct probe *add_slow_predicate(struct kunit *test, u64 delay, u64 first
 {
 	struct probe *probe = probe_new_predicate(test);
 
-	KUNIT_ASSERT_EQ(test, probe_add_predicate(probe, delay, probe_keys_new(test, first, nr)),
-			0);
+	KUNIT_ASSERT_EQ(test, watcher_add(test, probe, delay, first, nr), 0);
 	probe->evaluated = 0;
 	probe->eval_ns = NSEC_PER_SEC;
 	return probe;
@@ -166,8 +165,7 @@ static void end_in_predicate(struct kunit *test, const struct end_call *end_call
 	inner_evaluation = evaluation;
 	probe->on_eval = end_self;
 	probe->value = 99;
-	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, NSEC_PER_SEC, probe_keys_new(test, 10, 3)),
-			0);
+	KUNIT_EXPECT_EQ(test, watcher_add(test, probe, NSEC_PER_SEC, 10, 3), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, evaluation <= 2);
 	KUNIT_EXPECT_NE(test, try_complete(probe), 1);
 	vtime_sleep(2 * NSEC_PER_SEC);

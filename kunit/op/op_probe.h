@@ -71,6 +71,13 @@ int probe_add(struct probe *probe, u64 delay, enum twheel_condition condition, u
 int probe_add_sum(struct probe *probe, u64 delay, u64 threshold, const struct probe_keys *keys);
 int probe_add_predicate(struct probe *probe, u64 delay, const struct probe_keys *keys);
 
+/* probe_add_predicate() with @nr keys from @first on. */
+static inline int watcher_add(struct kunit *test, struct probe *watcher, u64 delay, u64 first,
+			      u32 nr)
+{
+	return probe_add_predicate(watcher, delay, probe_keys_new(test, first, nr));
+}
+
 /* Add an operation that watches @nr keys from @first on and never expires. */
 struct probe *probe_pending(struct kunit *test, enum twheel_condition condition, u32 quorum,
 			    u64 first, u32 nr);
@@ -85,6 +92,12 @@ u32 probe_check(u64 number, u32 limit);
 struct task_struct *probe_fork(struct kunit *test, int (*call)(struct probe *probe),
 			       struct probe *probe);
 int probe_join(struct task_struct *task);
+
+static inline void expect_pending(struct kunit *test, const struct probe *probe)
+{
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+	KUNIT_EXPECT_EQ(test, probe->overlaps, 0);
+}
 
 void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,
 		  u64 value);

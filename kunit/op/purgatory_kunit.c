@@ -112,8 +112,7 @@ static void completions_by_predicates_shrink_the_table(struct kunit *test)
 
 	for (i = 0; i < NR_PREDICATES; i++) {
 		probes[i] = probe_new_predicate(test);
-		KUNIT_EXPECT_EQ(test, probe_add_predicate(probes[i], NSEC_PER_SEC,
-							  probe_keys_new(test, i, 1)), 0);
+		KUNIT_EXPECT_EQ(test, watcher_add(test, probes[i], NSEC_PER_SEC, i, 1), 0);
 	}
 	size = twheel_key_table_size(keys->table);
 	for (i = 0; i < NR_PREDICATES; i++) {
