@@ -11,11 +11,11 @@
 #include "../../twheel/core/twheel.h"
 #include "../stats.h"
 #include "../vtime.h"
+#include "timer_probe.h"
 
 #define UNIT	BIT_ULL(TWHEEL_CELL_SHIFT)
 #define SECOND	((u64)NSEC_PER_SEC)
 
-static struct twheel *wheel;
 static u64 tick_ns;
 
 static struct cell_timer {
@@ -46,12 +46,12 @@ static void cell_add(struct kunit *test, u64 delay)
 {
 	u64 deadline = twheel_deadline(delay);
 
-	twheel_timer_init(&cell.timer, wheel, cell_fired);
+	twheel_timer_init(&cell.timer, timer_wheel, cell_fired);
 	cell.timer.shard_flags |= TWHEEL_TIMER_CELL;
 	cell.part.word = &cell.word;
 	cell.part.looked = false;
 	atomic64_set(&cell.word, word_at(deadline));
-	twheel_cells_begin(wheel);
+	twheel_cells_begin(timer_wheel);
 	KUNIT_ASSERT_EQ(test, twheel_timer_add(&cell.timer, round_up(deadline, UNIT)), 0);
 }
 
@@ -75,11 +75,8 @@ static void expect_fired(struct kunit *test, u64 deadline, u64 late)
 
 static int cell_init(struct kunit *test)
 {
-	const struct twheel_config config = { .name = "kunit" };
-
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
-	tick_ns = twheel_tick_ns(wheel);
+	timer_suite_init(test);
+	tick_ns = twheel_tick_ns(timer_wheel);
 	memset(&cell, 0, sizeof(cell));
 	memset(&plain, 0, sizeof(plain));
 	return 0;
@@ -88,8 +85,7 @@ static int cell_init(struct kunit *test)
 static void cell_exit(struct kunit *test)
 {
 	twheel_timer_cancel_sync(&cell.timer);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).pending, 0);
-	twheel_destroy(wheel);
+	timer_suite_exit(test);
 }
 
 /* On level 0 there is no cascade. */
@@ -102,11 +98,11 @@ static void look_at_due_timer_queues_it_for_later(struct kunit *test)
 	deadline = cell_touch(40 * NSEC_PER_MSEC);
 	vtime_sleep(30 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, cell.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).looks, 1);
 	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&cell.timer));
 	vtime_sleep(SECOND);
 	expect_fired(test, deadline, tick_ns);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 2);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).looks, 2);
 }
 
 static void look_in_cascade_queues_timer_for_later(struct kunit *test)
@@ -117,14 +113,14 @@ static void look_in_cascade_queues_timer_for_later(struct kunit *test)
 	/* The deadline is near the end of its slot, the cascade at the beginning. */
 	cell_add(test, delay);
 	vtime_sleep(SECOND / 2);
-	moves = stats_of(wheel).cascaded;
+	moves = stats_of(timer_wheel).cascaded;
 	deadline = cell_touch(20 * SECOND);
 	vtime_sleep(delay - SECOND / 2 - slot / 4);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).looks, 1);
 	vtime_sleep(SECOND);
 	KUNIT_EXPECT_EQ(test, cell.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 1);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascaded, moves + 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).looks, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, moves + 1);
 	vtime_sleep(20 * SECOND);
 	expect_fired(test, deadline, tick_ns);
 }
@@ -138,10 +134,10 @@ static void idle_cell_is_parked(struct kunit *test, u64 delay)
 	atomic64_set(&cell.word, idle);
 	vtime_sleep(2 * delay);
 	KUNIT_EXPECT_EQ(test, (u64)atomic64_read(&cell.word), idle | TWHEEL_CELL_TIME);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 1);
-	wakeups = stats_of(wheel).wakeups;
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).looks, 1);
+	wakeups = stats_of(timer_wheel).wakeups;
 	vtime_sleep(100 * SECOND);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).wakeups, wakeups);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
 	KUNIT_EXPECT_EQ(test, cell.nr_fired, 0);
 	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&cell.timer));
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&cell.timer), 0);
@@ -163,7 +159,7 @@ static void armed_cell_without_time_is_parked(struct kunit *test)
 	atomic64_or(TWHEEL_CELL_TIME, &cell.word);
 	vtime_sleep(100 * SECOND);
 	KUNIT_EXPECT_EQ(test, cell.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).looks, 1);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&cell.timer), 0);
 }
 
@@ -196,7 +192,7 @@ static u64 looks_bought(struct kunit *test, u64 (*store)(u64 tick))
 	for (tick = first - 2; tick < first + 640; tick++) {
 		/* The reaper has looked at the beginning of the tick. */
 		vtime_sleep_until(tick * tick_ns + tick_ns / 2);
-		looks = stats_of(wheel).looks;
+		looks = stats_of(timer_wheel).looks;
 		most = max(most, looks - seen[tick % TWHEEL_CELL_FLOOR]);
 		seen[tick % TWHEEL_CELL_FLOOR] = looks;
 		atomic64_set(&cell.word, word_at(store(tick) * tick_ns));
@@ -247,9 +243,7 @@ static void small_wheel_looks_at_due_timers_only(struct kunit *test)
 	const struct twheel_config config = { .name = "kunit", .slots = 2 };
 	u64 looks;
 
-	twheel_destroy(wheel);
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	timer_suite_restart(test, &config);
 	looks = looks_bought(test, store_beyond_two_slots);
 	KUNIT_EXPECT_LE(test, looks, 2);
 	KUNIT_EXPECT_GE(test, looks, 1);
@@ -282,12 +276,12 @@ static void timer_without_cell_is_not_looked_at(struct kunit *test)
 	/* It would be parked. */
 	plain.part.word = &plain.word;
 	atomic64_set(&plain.word, TWHEEL_CELL_IDLE | TWHEEL_CELL_TIME);
-	twheel_cells_begin(wheel);
-	twheel_timer_init(&plain.timer, wheel, cell_fired);
+	twheel_cells_begin(timer_wheel);
+	twheel_timer_init(&plain.timer, timer_wheel, cell_fired);
 	KUNIT_ASSERT_EQ(test, twheel_timer_add(&plain.timer, twheel_deadline(20 * SECOND)), 0);
 	vtime_sleep(21 * SECOND);
 	KUNIT_EXPECT_EQ(test, plain.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).looks, 0);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).looks, 0);
 	cell_add(test, SECOND);
 }
 
