@@ -3,7 +3,6 @@
  * Cells: the transitions of their words by a program and by the kernel, the life cycle of their
  * memory, and the flags and conditions that exclude them.
  */
-#include <sys/wait.h>
 #include "cell.h"
 #include "named.h"
 
@@ -279,7 +278,7 @@ TEST_F(cell, restricted_file)
 TEST_F(cell, child_maps_the_cells_itself)
 {
 	__u64 id = add_cell(self->fd, 0, HOUR, 0), word = cell_read(&self->cells[0]);
-	int status = 0, ends[2];
+	int ends[2];
 	pid_t child;
 	cell_t *mine;
 
@@ -291,8 +290,7 @@ TEST_F(cell, child_maps_the_cells_itself)
 		mine = map_cells(self->fd, NR);
 		_exit(!mine || !cell_touch(mine, now_ns() + 2 * HOUR));
 	}
-	ASSERT_EQ(child, waitpid(child, &status, 0));
-	EXPECT_EQ(0, status);
+	EXPECT_TRUE(child_exited_well(child));
 	EXPECT_LT(word, cell_read(&self->cells[0]));
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 	close(ends[0]);

@@ -7,7 +7,6 @@
 #include "named.h"
 
 #define NAME	"ending"
-#define OWNER	1235	/* of a purgatory */
 
 FIXTURE_OF_A_PURGATORY(removal, NAME, 0);
 
@@ -92,7 +91,7 @@ static int remove_with(uid_t real, uid_t effective)
 /* A daemon of root that acts for a user, and a set-user-ID program that a user calls. */
 TEST_F(removal, effective_user_is_judged)
 {
-	int control = twheel_open_control(), status;
+	int control = twheel_open_control();
 	struct twheel_create_args args;
 	pid_t child;
 
@@ -103,12 +102,11 @@ TEST_F(removal, effective_user_is_judged)
 	args = create_args(NAME, 0600);
 	child = fork();
 	if (!child)
-		_exit(setresuid(STRANGER, OWNER, OWNER) ||
+		_exit(setresuid(STRANGER, NEIGHBOUR, NEIGHBOUR) ||
 		      ioctl(control, TWHEEL_IOC_CREATE, &args) < 0);
-	ASSERT_EQ(child, waitpid(child, &status, 0));
-	ASSERT_EQ(0, status);
+	ASSERT_TRUE(child_exited_well(child));
 	EXPECT_EQ(EPERM, remove_with(STRANGER, STRANGER));
-	EXPECT_EQ(0, remove_with(STRANGER, OWNER));
+	EXPECT_EQ(0, remove_with(STRANGER, NEIGHBOUR));
 	EXPECT_FALSE(node_exists(NAME));
 	close(control);
 }
