@@ -217,23 +217,19 @@ TEST_F(refused, read_of_the_control_node)
  * Valid input that resembles bad input. Each call has its own purgatory, in which an
  * operation watches two keys, or the control node.
  */
-struct prepared {
+FIXTURE(accepted) {
 	int fd;
 	struct good good;
 };
 
-FIXTURE(accepted) {
-	struct prepared prepared;
-};
-
 FIXTURE_SETUP(accepted)
 {
-	self->prepared.fd = -1;
+	self->fd = -1;
 }
 
 FIXTURE_TEARDOWN(accepted)
 {
-	close(self->prepared.fd);
+	close(self->fd);
 	remove_all_named();
 }
 
@@ -248,36 +244,35 @@ static int open_node(enum node node, __u64 *kept)
 }
 
 /* Prepare for a call. */
-static bool prepare(struct prepared *made, const struct twheel_call_row *one)
+static bool prepare(struct _test_data_accepted *self, const struct twheel_call_row *one)
 {
 	struct twheel_add_args queued = { .flags = TWHEEL_ADD_DETACHED, .deadline = HOUR };
 	__u64 id = 0;
 
-	close(made->fd);
+	close(self->fd);
 	remove_all_named();
 	if (create_named(OLD_NAME, 0600))
 		return false;
-	made->fd = open_node(node_of(one), &id);
+	self->fd = open_node(node_of(one), &id);
 	if (!one->control && !one->events)
-		id = add_keys(made->fd, TWHEEL_COND_ALL, 0, 2);
-	if (one->request == TWHEEL_IOC_QUEUE && op_add(made->fd, &queued))
+		id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+	if (one->request == TWHEEL_IOC_QUEUE && op_add(self->fd, &queued))
 		return false;
-	good_args(&made->good, id);
-	return made->fd >= 0;
+	good_args(&self->good, id);
+	return self->fd >= 0;
 }
 
 TEST_F(accepted, longer_structure_without_unknown_fields)
 {
-	struct prepared *made = &self->prepared;
 	const struct twheel_call_row *one;
 	unsigned int i, k, size;
 
 	for_each_call(one) {
 		for (i = 0; i < ARRAY_SIZE(more); i++) {
-			ASSERT_TRUE(prepare(made, one));
-			size = lengthen(&made->good, one, more[i]);
+			ASSERT_TRUE(prepare(self, one));
+			size = lengthen(&self->good, one, more[i]);
 			EXPECT_EQ(good_errno(one),
-				  call(made->fd, resized(one->request, size), longest))
+				  call(self->fd, resized(one->request, size), longest))
 				TH_LOG("%s longer by %u", one->name, more[i]);
 			for (k = _IOC_SIZE(one->request); k < sizeof(longest); k++)
 				ASSERT_EQ(0, longest[k]);
@@ -291,7 +286,6 @@ TEST_F(accepted, longer_structure_without_unknown_fields)
  */
 TEST_F(accepted, longer_entry_without_unknown_fields)
 {
-	struct prepared *made = &self->prepared;
 	struct twheel_pending *pending;
 	struct twheel_watch_spec *spec;
 	struct one_array array;
@@ -300,15 +294,15 @@ TEST_F(accepted, longer_entry_without_unknown_fields)
 
 	for (i = 0; i < NR_ARRAYS; i++) {
 		for (j = 0; j < ARRAY_SIZE(wider); j++) {
-			array = nth_array(&made->good, i);
-			ASSERT_TRUE(prepare(made, array.call));
+			array = nth_array(&self->good, i);
+			ASSERT_TRUE(prepare(self, array.call));
 			size = array.first + wider[j];
 			widen(&array, size);
 			if (!array.input)
 				memset(wide, 0xa5, sizeof(wide));
 			if (array.call->request == TWHEEL_IOC_LIST)
-				ASSERT_NE(0, add_deadline(made->fd, HOUR, 0, 0));
-			EXPECT_EQ(0, error_within(made->fd, &array, &made->good))
+				ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+			EXPECT_EQ(0, error_within(self->fd, &array, &self->good))
 				TH_LOG("array %u entry size %u", i, size);
 			for (k = array.first; !array.input && k < size; k++)
 				ASSERT_EQ(0, wide[k]);
@@ -319,8 +313,8 @@ TEST_F(accepted, longer_entry_without_unknown_fields)
 			if (array.call->request == TWHEEL_IOC_INFO && array.nr)
 				EXPECT_EQ(2, spec->key.v[0]);
 			if (array.call->request == TWHEEL_IOC_ADD) {
-				EXPECT_EQ(0, key_signal(made->fd, 11, 0));
-				EXPECT_EQ(1, key_signal(made->fd, 12, 0));
+				EXPECT_EQ(0, key_signal(self->fd, 11, 0));
+				EXPECT_EQ(1, key_signal(self->fd, 12, 0));
 			}
 		}
 	}
@@ -328,35 +322,33 @@ TEST_F(accepted, longer_entry_without_unknown_fields)
 
 TEST_F(accepted, largest_entry)
 {
-	struct prepared *made = &self->prepared;
 	struct one_array array;
 	unsigned int i;
 
 	for (i = 0; i < NR_ARRAYS; i++) {
-		array = nth_array(&made->good, i);
-		ASSERT_TRUE(prepare(made, array.call));
+		array = nth_array(&self->good, i);
+		ASSERT_TRUE(prepare(self, array.call));
 		widen(&array, 4096);
-		EXPECT_EQ(0, error_within(made->fd, &array, &made->good));
+		EXPECT_EQ(0, error_within(self->fd, &array, &self->good));
 	}
 }
 
 /* The input of output fields is ignored, all of them are written, and no other field changes. */
 TEST_F(accepted, output_fields_with_any_input)
 {
-	struct prepared *made = &self->prepared;
 	const struct twheel_call_row *one;
 	char *args, given[256];
 	unsigned int at;
 
 	for_each_call(one) {
-		ASSERT_TRUE(prepare(made, one));
-		args = args_of(&made->good, one);
+		ASSERT_TRUE(prepare(self, one));
+		args = args_of(&self->good, one);
 		memset(args + one->out, 0xa5, one->out_end - one->out);
 		/* Also inputs. */
-		made->good.cells_args.nr = 0;
-		made->good.queue_args.queue = 0;
+		self->good.cells_args.nr = 0;
+		self->good.queue_args.queue = 0;
 		memcpy(given, args, _IOC_SIZE(one->request));
-		EXPECT_EQ(good_errno(one), call(made->fd, one->request, args))
+		EXPECT_EQ(good_errno(one), call(self->fd, one->request, args))
 			TH_LOG("%s", one->name);
 		for (at = one->out; at < one->out_end; at += sizeof(__u32))
 			EXPECT_NE((__u32)POISON, *(__u32 *)(args + at))
@@ -369,16 +361,15 @@ TEST_F(accepted, output_fields_with_any_input)
 
 TEST_F(accepted, structure_at_the_end_of_a_page)
 {
-	struct prepared *made = &self->prepared;
 	const struct twheel_call_row *one;
 	char *edge = cliff();
 	unsigned int size;
 
 	for_each_call(one) {
-		ASSERT_TRUE(prepare(made, one));
+		ASSERT_TRUE(prepare(self, one));
 		size = _IOC_SIZE(one->request);
-		memcpy(edge - size, args_of(&made->good, one), size);
-		EXPECT_EQ(good_errno(one), call(made->fd, one->request, edge - size))
+		memcpy(edge - size, args_of(&self->good, one), size);
+		EXPECT_EQ(good_errno(one), call(self->fd, one->request, edge - size))
 			TH_LOG("%s", one->name);
 	}
 }
@@ -386,23 +377,22 @@ TEST_F(accepted, structure_at_the_end_of_a_page)
 /* The kernel writes to structures with output fields only, and after the call had its effect. */
 TEST_F(accepted, read_only_structures)
 {
-	struct prepared *made = &self->prepared;
 	long page = sysconf(_SC_PAGESIZE);
 	const struct twheel_call_row *one;
 	char *copy = cliff() - page;
 	__u64 added;
 
 	for_each_call(one) {
-		ASSERT_TRUE(prepare(made, one));
-		added = one->control ? 0 : query(made->fd).added;
+		ASSERT_TRUE(prepare(self, one));
+		added = one->control ? 0 : query(self->fd).added;
 		ASSERT_EQ(0, mprotect(copy, page, PROT_READ | PROT_WRITE));
-		memcpy(copy, args_of(&made->good, one), _IOC_SIZE(one->request));
+		memcpy(copy, args_of(&self->good, one), _IOC_SIZE(one->request));
 		ASSERT_EQ(0, mprotect(copy, page, PROT_READ));
 		EXPECT_EQ(one->out_end ? EFAULT : good_errno(one),
-			  call(made->fd, one->request, copy))
+			  call(self->fd, one->request, copy))
 			TH_LOG("%s", one->name);
 		if (one->request == TWHEEL_IOC_ADD)
-			EXPECT_EQ(added + 1, query(made->fd).added);
+			EXPECT_EQ(added + 1, query(self->fd).added);
 		if (one->request == TWHEEL_IOC_CREATE)
 			EXPECT_EQ(0, remove_named(NEW_NAME));
 		if (one->request == TWHEEL_IOC_REMOVE)
