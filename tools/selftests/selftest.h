@@ -285,13 +285,6 @@ static inline long key_signal(int fd, __u64 name, __u64 value)
 	return ioctl(fd, TWHEEL_IOC_SIGNAL, &args) ? -1 : (long)args.completed;
 }
 
-static inline int op_fail(int fd, __u64 id, int error)
-{
-	struct twheel_complete_args args = { .id = id, .error = error };
-
-	return call(fd, TWHEEL_IOC_COMPLETE, &args);
-}
-
 /* Return: 1 if the deadline was moved, 0 if not, -1 with errno if refused. */
 static inline int op_rearm(int fd, __u64 id, __u64 deadline, __u32 flags)
 {

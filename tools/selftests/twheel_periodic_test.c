@@ -225,9 +225,10 @@ TEST_F(periodic, unread_period_becomes_the_last_event)
 {
 	struct twheel_event event;
 	__u64 id = ADD();
+	struct twheel_complete_args fail = { .id = id, .error = -EPIPE };
 
 	ASSERT_TRUE(readable(self->fd, BUDGET_MS));
-	EXPECT_EQ(0, op_fail(self->fd, id, -EPIPE));
+	EXPECT_EQ(0, call(self->fd, TWHEEL_IOC_COMPLETE, &fail));
 	EXPECT_EQ(1, query(self->fd).unread);
 	EXPECT_END(id, TWHEEL_REASON_COMPLETED, 0, &event);
 	EXPECT_EQ(-EPIPE, event.error);
