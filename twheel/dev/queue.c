@@ -119,11 +119,16 @@ static void events_wake_work(struct work_struct *work)
 		queue_work(wake_wq, &events->wake_work);
 }
 
-/* The reader leaves the wait queue even if it was awake, so that no waker visits it again. */
+/*
+ * The reader leaves the wait queue even if it was awake, so that no waker visits it again. That
+ * comes last: a reader that is not in the queue any more returns without the lock, and @wait is on
+ * its stack.
+ */
 static int reader_wake(struct wait_queue_entry *wait, unsigned int mode, int flags, void *key)
 {
-	list_del_init(&wait->entry);
 	default_wake_function(wait, mode, flags, key);
+	/* Pairs with the list_empty_careful() of finish_wait(). */
+	list_del_init_careful(&wait->entry);
 	return 1;
 }
 
