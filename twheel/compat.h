@@ -94,6 +94,13 @@ static inline void twheel_vm_flags_mod(struct vm_area_struct *vma, unsigned long
 #define TWHEEL_HAS_URING
 #endif
 
+/* io_uring_cmd_done() takes a single result since 6.18. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define TWHEEL_URING_DONE(cmd, ret, flags) io_uring_cmd_done(cmd, ret, flags)
+#else
+#define TWHEEL_URING_DONE(cmd, ret, flags) io_uring_cmd_done(cmd, ret, 0, flags)
+#endif
+
 /* Pointers in calls of BPF programs are not NULL if a flag says so, and since 7.0 always. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 #define TWHEEL_KF_TRUSTED_ARGS 0

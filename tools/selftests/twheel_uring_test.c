@@ -6,6 +6,7 @@
  * events. RING=1 makes the calls of the other programs such commands.
  */
 #include <sys/mman.h>
+#include "cell.h"
 #include "refused.h"
 
 #define NAME		"uring"
@@ -322,6 +323,42 @@ TEST_F(uring, linked_commands)
 	EXPECT_EQ(1, name);
 	EXPECT_EQ(1, ring_result(&self->ring, &name));
 	EXPECT_EQ(2, name);
+}
+
+/* io_uring repeats a command that returns EAGAIN: in a worker, after those that follow it. */
+TEST_F(uring, completion_of_an_idle_cell_is_not_repeated)
+{
+	struct twheel_complete_args complete = { .value = 1 };
+	struct twheel_exchange_args exchange;
+	__u64 id, name;
+	cell_t *cells;
+
+	if (!has_commands(&self->ring, self->fd))
+		SKIP(return, NO_COMMANDS);
+	cells = map_cells(self->fd, 1);
+	if (!cells && errno == EOPNOTSUPP)
+		SKIP(return, "no cells on this machine");
+	ASSERT_NE(NULL, cells);
+	id = add_cell(self->fd, 0, HOUR, 0);
+	ASSERT_NE(0, id);
+	ASSERT_TRUE(cell_cancel(cells));
+	complete.id = id;
+	exchange = (struct twheel_exchange_args) {
+		.id = id,
+		/* The completion leaves this bit, which means nothing in an idle cell. */
+		.from = cell_read(cells) | TWHEEL_CELL_ENDED,
+		.to = next_life(cell_read(cells), now_ns() + HOUR),
+	};
+	ring_command(&self->ring, self->fd, TWHEEL_IOC_COMPLETE, &complete, 0, 1);
+	ring_command(&self->ring, self->fd, TWHEEL_IOC_EXCHANGE, &exchange, 0, 2);
+	ASSERT_TRUE(ring_submit(&self->ring));
+	EXPECT_EQ(-EAGAIN, ring_result(&self->ring, &name));
+	EXPECT_EQ(1, name);
+	EXPECT_EQ(0, ring_result(&self->ring, &name));
+	EXPECT_EQ(2, name);
+	EXPECT_EQ(exchange.to, cell_read(cells));
+	EXPECT_EQ(1, query(self->fd).pending);
+	munmap(cells, sizeof(*cells));
 }
 
 /* Another user submits: it is charged. */

@@ -17,6 +17,7 @@
  */
 #include <linux/build_bug.h>
 #include <linux/err.h>
+#include <linux/errno.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
@@ -560,7 +561,8 @@ static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *
  *
  * All commands complete at once, with the lock of the ring held, also if they must not block
  * (IO_URING_F_NONBLOCK): they sleep for memory at most, as io_uring itself does. Workers would
- * execute them in any order. Events are read, for example by IORING_OP_READ_MULTISHOT.
+ * execute them in any order. So io_uring must not see -EAGAIN, after which a worker executes the
+ * command once more. Events are read, for example by IORING_OP_READ_MULTISHOT.
  */
 
 /*
@@ -607,15 +609,24 @@ int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	const struct twheel_uring_args *area = (const void *)cmd->sqe->cmd;
 	void __user *user = u64_to_user_ptr(READ_ONCE(area->args));
 	u32 flags = READ_ONCE(area->flags);
+	const void *entry = NULL;
+	int ret;
 
 	if (cmd->flags & IORING_URING_CMD_MASK || READ_ONCE(cmd->sqe->addr) ||
 	    READ_ONCE(cmd->sqe->len) || flags & ~TWHEEL_URING_INLINE || READ_ONCE(area->reserved))
 		return -EINVAL;
-	if (!(flags & TWHEEL_URING_INLINE))
-		return ring_call(cmd->file, cmd->cmd_op, user, NULL);
-	if (user || !(issue_flags & IO_URING_F_SQE128) || _IOC_SIZE(cmd->cmd_op) > ENTRY_ARGS)
-		return -EINVAL;
-	return ring_call(cmd->file, cmd->cmd_op, NULL, area + 1);
+	if (flags & TWHEEL_URING_INLINE) {
+		if (user || !(issue_flags & IO_URING_F_SQE128) ||
+		    _IOC_SIZE(cmd->cmd_op) > ENTRY_ARGS)
+			return -EINVAL;
+		entry = area + 1;
+	}
+	ret = ring_call(cmd->file, cmd->cmd_op, user, entry);
+	if (likely(ret != -EAGAIN))
+		return ret;
+	/* See above. */
+	TWHEEL_URING_DONE(cmd, ret, issue_flags);
+	return -EIOCBQUEUED;
 }
 
 #endif /* TWHEEL_HAS_URING */

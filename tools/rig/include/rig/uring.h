@@ -32,4 +32,11 @@ struct io_uring_cmd {
 	u32				flags;
 };
 
+#define EIOCBQUEUED	529
+
+static inline void io_uring_cmd_done(struct io_uring_cmd *cmd, ssize_t ret, u64 res2,
+				     unsigned int issue_flags)
+{
+}
+
 #endif /* _RIG_URING_H */
