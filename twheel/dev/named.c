@@ -126,20 +126,16 @@ static struct attribute *named_attrs[] = {
 };
 ATTRIBUTE_GROUPS(named);
 
-static bool queue_empty(struct twheel_events *events, void *data)
-{
-	twheel_events_empty(events);
-	return true;
-}
-
 /* The name has been removed and all files are closed. */
 static void named_release(struct device *dev)
 {
 	struct twheel_named *named = to_twheel_named(dev);
+	struct twheel_detached *detached = NULL;
 
 	/* If cdev_device_add() failed, the node may have been opened and used before that. */
 	twheel_purgatory_drain(named->instance.purgatory);
-	twheel_detached_visit(&named->instance, queue_empty, NULL);
+	while ((detached = twheel_detached_after(&named->instance, detached)))
+		twheel_events_empty(&detached->events);
 	twheel_instance_exit(&named->instance);
 	xa_erase(&named_minors, MINOR(dev->devt));
 	twheel_user_put(named->creator);
@@ -225,12 +221,6 @@ static int named_owner(struct twheel_named *named, const struct twheel_create_ar
 	return 0;
 }
 
-static bool queue_shut(struct twheel_events *events, void *data)
-{
-	twheel_events_shut(events);
-	return true;
-}
-
 /*
  * Shut the event queues of a removed purgatory. Lock one file at a time: there may be many. Each
  * visited file moves to the tail, and none is added: a new count is smaller than a stale one.
@@ -238,6 +228,7 @@ static bool queue_shut(struct twheel_events *events, void *data)
 static void named_shut(struct twheel_instance *instance)
 {
 	u32 nr_files = READ_ONCE(instance->nr_files);
+	struct twheel_detached *detached = NULL;
 	struct twheel_file *file;
 
 	while (nr_files--) {
@@ -254,7 +245,8 @@ static void named_shut(struct twheel_instance *instance)
 		twheel_file_put(file);
 		cond_resched();
 	}
-	twheel_detached_visit(instance, queue_shut, NULL);
+	while ((detached = twheel_detached_after(instance, detached)))
+		twheel_events_shut(&detached->events);
 }
 
 /* Work: cancel the pending operations and shut the event queues. */

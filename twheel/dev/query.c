@@ -69,9 +69,8 @@ static void queue_fill(struct twheel_events *events, struct twheel_queue_args *q
 }
 
 /* Add the counts of a queue to those of a query. */
-static bool queue_query(struct twheel_events *events, void *data)
+static void queue_query(struct twheel_events *events, struct twheel_query_args *query)
 {
-	struct twheel_query_args *query = data;
 	struct twheel_queue_args queue;
 
 	queue_fill(events, &queue);
@@ -81,17 +80,15 @@ static bool queue_query(struct twheel_events *events, void *data)
 	query->oldest_unconfirmed_ns = max(query->oldest_unconfirmed_ns,
 					   queue.oldest_unconfirmed_ns);
 	query->oldest_unread_ns = max(query->oldest_unread_ns, queue.oldest_unread_ns);
-	return !fatal_signal_pending(current);
 }
 
 int twheel_call_queue(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	unsigned long number = args->queue.queue;
 	struct twheel_detached *detached;
 
 	if (args->queue.flags)
 		return -EINVAL;
-	detached = twheel_detached_next(call->file->instance, &number);
+	detached = twheel_detached_next(call->file->instance, args->queue.queue);
 	if (!detached)
 		return -ENOENT;
 	queue_fill(&detached->events, &args->queue);
@@ -146,11 +143,14 @@ static void instance_query(struct twheel_instance *instance, struct twheel_query
 
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 {
+	struct twheel_detached *detached = NULL;
+
 	if (args->query.flags)
 		return -EINVAL;
 	instance_query(call->file->instance, &args->query);
 	twheel_file_query(call->file, &args->query);
-	twheel_detached_visit(call->file->instance, queue_query, &args->query);
+	while ((detached = twheel_detached_after(call->file->instance, detached)))
+		queue_query(&detached->events, &args->query);
 	twheel_users_query(&args->query);
 	args->query.rights = READ_ONCE(call->file->rights) & TWHEEL_RIGHTS;
 	return 0;

@@ -435,32 +435,27 @@ void twheel_detached_put(struct twheel_instance *instance, struct twheel_detache
 	twheel_detached_free(detached);
 }
 
-/* The first queue from *@number on, with a reference to its memory, or NULL. */
-struct twheel_detached *twheel_detached_next(struct twheel_instance *instance,
-					     unsigned long *number)
+/* The first queue from @number on, with a reference to its memory, or NULL. */
+struct twheel_detached *twheel_detached_next(struct twheel_instance *instance, unsigned long number)
 {
 	struct twheel_detached *detached;
 
 	xa_lock(&instance->queues);
-	detached = xa_find(&instance->queues, number, ULONG_MAX, XA_PRESENT);
+	detached = xa_find(&instance->queues, &number, ULONG_MAX, XA_PRESENT);
 	if (detached)
 		kref_get(&detached->ref);
 	xa_unlock(&instance->queues);
 	return detached;
 }
 
-/* Call a function for each queue, until it returns false. Queues may be removed meanwhile. */
-void twheel_detached_visit(struct twheel_instance *instance,
-			   bool (*visit)(struct twheel_events *events, void *data), void *data)
+/* The queue behind @detached, whose reference is dropped, or the first one; or NULL. May sleep. */
+struct twheel_detached *twheel_detached_after(struct twheel_instance *instance,
+					      struct twheel_detached *detached)
 {
-	struct twheel_detached *detached;
-	unsigned long number = 0;
-	bool more = true;
+	unsigned long number = detached ? detached->number + 1 : 0;
 
-	while (more && (detached = twheel_detached_next(instance, &number))) {
-		more = visit(&detached->events, data);
+	if (detached)
 		twheel_detached_free(detached);
-		number++;
-		cond_resched();
-	}
+	cond_resched();
+	return twheel_detached_next(instance, number);
 }

@@ -370,9 +370,9 @@ void twheel_detached_put(struct twheel_instance *instance, struct twheel_detache
 			 u32 nr);
 void twheel_detached_free(struct twheel_detached *detached);
 struct twheel_detached *twheel_detached_next(struct twheel_instance *instance,
-					     unsigned long *number);
-void twheel_detached_visit(struct twheel_instance *instance,
-			   bool (*visit)(struct twheel_events *events, void *data), void *data);
+					     unsigned long number);
+struct twheel_detached *twheel_detached_after(struct twheel_instance *instance,
+					      struct twheel_detached *detached);
 
 /* event.c */
 extern const struct twheel_op_ops twheel_file_op_ops;
