@@ -38,7 +38,6 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 	instance->purgatory = twheel_purgatory_create(&config);
 	if (IS_ERR(instance->purgatory))
 		return PTR_ERR(instance->purgatory);
-	instance->max_pending = max_pending;
 	instance->max_file_pending = min(max_pending, twheel_max_pending);
 	twheel_ids_init(&instance->ids);
 	spin_lock_init(&instance->lock);

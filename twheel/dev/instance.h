@@ -33,7 +33,6 @@ struct twheel_attached {
 /**
  * struct twheel_instance - a purgatory and the ids of its operations
  * @purgatory: immutable
- * @max_pending: limit on its pending operations; immutable
  * @max_file_pending: limit on those added through one file; immutable
  * @max_queue: limit on the operations in a queue of detached ones, pending or unread; immutable
  * @ids: ids of its operations
@@ -54,7 +53,6 @@ struct twheel_attached {
  */
 struct twheel_instance {
 	struct twheel_purgatory	*purgatory;
-	u32			max_pending;
 	u32			max_file_pending;
 	u32			max_queue;
 	struct twheel_ids	ids;

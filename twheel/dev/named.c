@@ -112,7 +112,7 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 }										\
 static DEVICE_ATTR_RO(name)
 
-LIMIT_ATTR(max_pending, max_pending);
+LIMIT_ATTR(max_pending, purgatory->max_pending);
 LIMIT_ATTR(max_file_pending, max_file_pending);
 LIMIT_ATTR(max_watches, purgatory->max_watches);
 LIMIT_ATTR(max_queue, max_queue);

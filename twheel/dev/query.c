@@ -117,7 +117,7 @@ static void instance_query(struct twheel_instance *instance, struct twheel_query
 	twheel_system_config(&config, TWHEEL_CLOCK_MONOTONIC);
 	twheel_purgatory_count(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
-		.max_pending		= instance->max_pending,
+		.max_pending		= instance->purgatory->max_pending,
 		.max_file_pending	= instance->max_file_pending,
 		.max_watches		= instance->purgatory->max_watches,
 		.max_queue		= instance->max_queue,
