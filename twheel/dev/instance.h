@@ -42,7 +42,7 @@ struct twheel_attached {
  * @removed: the name has been removed
  * @rejected: adds refused by limits other than the purgatory's, by error
  * @queues: queues of detached operations, by number
- * @name: name of a named purgatory, otherwise NULL; immutable
+ * @name: name of a named purgatory, in @purgatory, otherwise NULL; immutable
  * @dev: device of a named purgatory, which contains the instance; immutable
  * @private: of a private one: in the list of its user; protected by the @private_lock of the user,
  *	like @counted

@@ -63,7 +63,6 @@ MODULE_PARM_DESC(max_shared_pending, "operations that may be pending in one name
  * @dev: its device; holds the reference count of the structure
  * @cdev: its character device
  * @entry: in all_named; protected by named_lock
- * @name: immutable
  * @creator: the user allowed to remove it; immutable
  * @uid: initial owner of the node; immutable
  * @gid: initial group of the node; immutable
@@ -77,7 +76,6 @@ struct twheel_named {
 	struct device		dev;
 	struct cdev		cdev;
 	struct list_head	entry;
-	char			name[TWHEEL_NAME_SIZE];
 	struct twheel_user	*creator;
 	kuid_t			uid;
 	kgid_t			gid;
@@ -198,7 +196,7 @@ static struct twheel_named *named_find(const char *name)
 
 	lockdep_assert_held(&named_lock);
 	list_for_each_entry(named, &all_named, entry)
-		if (!strcmp(named->name, name))
+		if (!strcmp(named->instance.name, name))
 			return named;
 	return NULL;
 }
@@ -297,10 +295,9 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 		named->instance.max_file_pending = min(named->instance.max_file_pending,
 						       args->max_file_pending);
 	named->instance.max_queue = args->max_queue ?: 2 * max_pending;
-	named->instance.name = named->name;
+	named->instance.name = named->instance.purgatory->name;
 	named->instance.dev = &named->dev;
 	named->mode = args->mode;
-	strscpy(named->name, args->name, sizeof(named->name));
 	INIT_WORK(&named->end, named_end);
 	init_completion(&named->ended);
 	device_initialize(&named->dev);
@@ -343,14 +340,14 @@ static int named_add(struct twheel_named *named)
 	int err;
 
 	lockdep_assert_held(&named_lock);
-	if (named_find(named->name))
+	if (named_find(named->instance.name))
 		return -EEXIST;
 	if (nr_named >= max_purgatories)
 		return -ENOSPC;
 	err = twheel_user_charge(named->creator, TWHEEL_USER_NAMES);
 	if (err)
 		return err;
-	err = dev_set_name(&named->dev, "twheel-%s", named->name) ?:
+	err = dev_set_name(&named->dev, "twheel-%s", named->instance.name) ?:
 	      cdev_device_add(&named->cdev, &named->dev);
 	if (err) {
 		/* The node may have been opened before the failure. */
