@@ -311,14 +311,16 @@ static int output_write(const struct call_info *info, const union twheel_call_ar
 	}
 }
 
+/* Execute a call, and write its output to @user if it @writes. */
 static __always_inline int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
-				    union twheel_call_args *args, void __user *user, size_t size)
+				    union twheel_call_args *args, bool writes, void __user *user,
+				    size_t size)
 {
 	int err = call_do(call, info, args);
 
 	if (unlikely(call->many))
 		kfree(call->many);
-	if (info->output && has_output(info, err))
+	if (writes && info->output && has_output(info, err))
 		err = output_write(info, args, user, size) ?: err;
 	return err;
 }
@@ -332,7 +334,7 @@ static noinline int ioctl_open(struct twheel_ioctl *call, const struct call_info
 	if (fd < 0)
 		return fd;
 	call->opened = NULL;
-	err = ioctl_do(call, info, args, user, size);
+	err = ioctl_do(call, info, args, true, user, size);
 	if (!err) {
 		fd_install(fd, call->opened);
 		return fd;
@@ -373,7 +375,7 @@ static long ioctl(struct file *file, u16 kind, unsigned int cmd, void __user *us
 	call.many = NULL;
 	if (unlikely(info->flags & OPENS))
 		return ioctl_open(&call, info, &args, user, size);
-	return ioctl_do(&call, info, &args, user, size);
+	return ioctl_do(&call, info, &args, true, user, size);
 }
 
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -587,14 +589,8 @@ static int ring_call(struct file *file, unsigned int cmd, void __user *user, con
 	if (err)
 		return err;
 	call.many = NULL;
-	err = call_do(&call, info, &args);
-	if (unlikely(call.many))
-		kfree(call.many);
-	if (!info->output)
-		return err;
-	if (!entry && has_output(info, err) && output_write(info, &args, user, size))
-		return -EFAULT;
-	if (err || info->call == twheel_call_add)
+	err = ioctl_do(&call, info, &args, !entry, user, size);
+	if (err || !info->output || info->call == twheel_call_add)
 		return err;
 	return min(*(u32 *)((void *)&args + info->output), (u32)INT_MAX);
 }
