@@ -65,6 +65,8 @@ void remove_wait_queue(wait_queue_head_t *queue, struct wait_queue_entry *entry)
 
 int default_wake_function(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
 {
+	/* Otherwise it may be gone: finish_wait() of the kernel does not take the lock then. */
+	WARN_ON(list_empty(&entry->entry));
 	return wake_up_process(entry->task);
 }
 
