@@ -32,6 +32,7 @@
 #include "../core/cell.h"
 #include "../op/op.h"
 #include "file.h"
+#include "time.h"
 
 /* Number of events copied at a time: 1 KiB on the stack, half of it on 32-bit kernels. */
 #define COPY	(BITS_PER_LONG / 8)
@@ -124,7 +125,7 @@ u32 twheel_file_end_all(struct twheel_file *file, enum twheel_reason reason, int
 static __always_inline void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	s64 offset = twheel_file_op_offset(file_op);
+	s64 offset = twheel_time_offset(file_op->clock, file_op->flags);
 
 	if (likely(!periodic))
 		twheel_event_set_result(event, &file_op->op);

@@ -23,6 +23,7 @@
 #include "../op/purgatory.h"
 #include "args.h"
 #include "file.h"
+#include "time.h"
 
 /* Counts that are read without a lock are each of some moment during the call. */
 
@@ -43,7 +44,7 @@ static u64 events_age(struct twheel_events *events)
 		twheel_op_get_result(&file_op->op, &result);
 		time = result.time;
 	}
-	now = twheel_clock_ns(twheel_file_op_clock(file_op));
+	now = twheel_clock_ns(twheel_wheel_clock(file_op->clock, file_op->flags));
 	/* CLOCK_REALTIME may have been set back. */
 	return now - min(now, time);
 }
@@ -178,7 +179,7 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 {
 	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
 	struct twheel_events *events = file_op->events;
-	u64 now = twheel_clock_ns(twheel_file_op_clock(file_op));
+	u64 now = twheel_clock_ns(twheel_wheel_clock(file_op->clock, file_op->flags));
 
 	spin_lock(&events->lock);
 	/* If a reader has an event of it, the next one reports these periods. */
@@ -225,7 +226,8 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_o
 	};
 	if (twheel_file_op_periodic(file_op))
 		pending_period(file_op, pending);
-	pending->deadline = twheel_time_shift(pending->deadline, twheel_file_op_offset(file_op));
+	pending->deadline = twheel_time_shift(pending->deadline,
+					      twheel_time_offset(file_op->clock, file_op->flags));
 	/* The caller's clock ends before that of the wheel. */
 	if (pending->deadline == TWHEEL_NEVER)
 		pending->remaining = TWHEEL_NEVER;

@@ -30,7 +30,6 @@
 #include "../op/op.h"
 #include "ids.h"
 #include "instance.h"
-#include "time.h"
 
 struct iov_iter;
 struct kiocb;
@@ -116,20 +115,6 @@ static_assert(sizeof(struct twheel_file_periodic) - offsetof(struct twheel_file_
 /* There is a class of leaves for each number of keys below the last class, of single operations. */
 #define TWHEEL_LEAF_SINGLE	9
 #define TWHEEL_LEAF_CLASSES	(TWHEEL_LEAF_SINGLE + 1)
-
-static inline enum twheel_clock twheel_file_op_clock(const struct twheel_file_op *file_op)
-{
-	return twheel_wheel_clock(file_op->clock, file_op->flags);
-}
-
-/*
- * Offset of the caller's clock from the clock of the operation's wheel. That of a relative
- * deadline on CLOCK_REALTIME changes when this clock is set.
- */
-static inline s64 twheel_file_op_offset(const struct twheel_file_op *file_op)
-{
-	return twheel_time_offset(file_op->clock, file_op->flags);
-}
 
 /* The periodic timer of an operation, or NULL. */
 static inline struct twheel_file_periodic *twheel_file_op_periodic(struct twheel_file_op *file_op)
