@@ -3,7 +3,7 @@
  * SIGKILL ends long calls between two chunks of their work: SIGNAL, CANCEL_KEY,
  * COMPLETE_ALL, DRAIN and BATCH. No operation is lost or ends twice, and the purgatory
  * works afterwards. Other signals do not end these calls. A process with a pending
- * SIGKILL takes no event from the queue.
+ * SIGKILL takes no event from the queue, and wakes the next reader at its end.
  */
 #include <signal.h>
 #include <sys/time.h>
@@ -253,6 +253,30 @@ TEST_F(reader, killed_process_takes_no_event)
 		EXPECT_EQ(id, event.id);
 	}
 	EXPECT_EQ(0, taken);
+}
+
+/* In the same way, the reader that is woken for the end of the queue has been killed. */
+TEST_F(reader, killed_process_wakes_the_next_reader_at_the_end)
+{
+	struct twheel_event event;
+	pid_t killed, other;
+	int status = -1;
+
+	killed = fork();
+	if (!killed)
+		read_forever(self->fd, false);
+	ASSERT_TRUE(wait_for(blocked_in(killed, SYS_read)));
+	other = fork();
+	if (!other)
+		_exit(read_events(self->fd, &event, 1) != 0);
+	ASSERT_TRUE(wait_for(blocked_in(other, SYS_read)));
+	kill(killed, SIGKILL);
+	EXPECT_EQ(0, drain(self->fd));
+	ASSERT_EQ(killed, waitpid(killed, NULL, 0));
+	EXPECT_TRUE(wait_for(waitpid(other, &status, WNOHANG) == other));
+	EXPECT_EQ(0, status);
+	if (status < 0)
+		kill(other, SIGKILL);
 }
 
 TEST_HARNESS_MAIN

@@ -273,9 +273,11 @@ static ssize_t events_read(struct twheel_events *events, struct twheel_reader *r
 		may_fault = delivered < nr;
 		cond_resched();
 	}
-	/* This reader may have consumed the wake-up for the remaining events. */
+	/* This reader may have consumed the wake-up for the remaining events, or for the end. */
 	if (twheel_events_readable(events))
 		events_wake_next(events);
+	else if (unlikely(!done) && twheel_events_at_end(events))
+		twheel_events_wake(events, false);
 	return done ?: -ERESTARTSYS;
 }
 
