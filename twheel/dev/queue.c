@@ -78,9 +78,10 @@
 /* Wakes pollers, in turn for all event queues. */
 static struct workqueue_struct *wake_wq;
 
+/* With a rescuer: without memory for a new worker, pollers would not notice an event. */
 int __init twheel_queues_init(void)
 {
-	wake_wq = alloc_ordered_workqueue("twheel_wake", 0);
+	wake_wq = alloc_ordered_workqueue("twheel_wake", WQ_MEM_RECLAIM);
 	return wake_wq ? 0 : -ENOMEM;
 }
 
