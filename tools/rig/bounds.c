@@ -126,7 +126,7 @@ static void check_watchers(void)
 
 static struct wait_queue_entry waiters[WAITERS];
 static wait_queue_head_t *queues[WAITERS];
-static unsigned int nr_waiters;
+static unsigned int nr_waiters, nr_late;
 static atomic_t visits;
 static int most_visits = INT_MAX;
 static __thread unsigned int own_visits, hold_visits, hold_event;
@@ -162,6 +162,14 @@ static void read_all(void)
 
 	while (rig_read(file, read, sizeof(read)) > 0)
 		;
+}
+
+/* As waiters that all sleep for memory before the first one is in a wait queue */
+static void add_waiter_late(struct file *polled, wait_queue_head_t *head, poll_table *table)
+{
+	if (++nr_late < POLLERS)
+		polled->f_op->poll(polled, table);
+	add_waiter(polled, head, table);
 }
 
 static void end_one(void)
@@ -280,6 +288,27 @@ static void check_queues(void)
 	expect(nr <= MAX_QUEUES, "more than %u wait queues", MAX_QUEUES);
 }
 
+/* A wait queue stays as short if many waiters are about to be added while it is empty. */
+static void check_late(void)
+{
+	poll_table table = { ._qproc = add_waiter_late };
+	unsigned int i;
+
+	read_all();
+	nr_waiters = 0;
+	nr_late = 0;
+	for (i = 0; i < POLLERS; i++)
+		waiters[i] = (struct wait_queue_entry) { .func = visit };
+	file->f_op->poll(file, &table);
+	longest_hold = 0;
+	rig_at_resched = end_hold;
+	end_one();
+	rig_at_resched = NULL;
+	expect(longest_hold && longest_hold <= MAX_HOLD, "%u visits of late waiters",
+	       longest_hold);
+	remove_waiters();
+}
+
 static void count_free(void)
 {
 	frees++;
@@ -337,6 +366,7 @@ int main(void)
 	check_watchers();
 	check_once();
 	check_queues();
+	check_late();
 	check_again();
 	for (nr = 1; nr <= WAITERS; nr *= 10) {
 		check_waiters(nr, false);

@@ -299,8 +299,8 @@ static struct twheel_pollers *pollers_find(struct twheel_events *events)
 	lockdep_assert_held(&events->lock);
 	for (tries = 2; tries; tries--) {
 		pollers = events->polled;
-		/* A poller that is about to be added makes this wait queue longer by one. */
-		if (!waitqueue_active(&pollers->waiters))
+		/* Empty, and no poller is on its way: one that leaves meanwhile counts longer. */
+		if (!pollers->adding && !waitqueue_active(&pollers->waiters))
 			pollers->nr = 0;
 		if (pollers->nr < POLLERS_MAX)
 			return pollers;
@@ -333,6 +333,7 @@ static struct twheel_pollers *pollers_add(struct twheel_events *events)
 		pollers = more;
 	}
 	pollers->nr++;
+	pollers->adding++;
 	spin_unlock(&events->lock);
 	return pollers;
 }
@@ -340,9 +341,17 @@ static struct twheel_pollers *pollers_add(struct twheel_events *events)
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait)
 {
+	struct twheel_pollers *pollers;
+
 	/* Whether it waits; newer kernels have no poll_does_not_wait(). */
-	if (wait && wait->_qproc)
-		poll_wait(file, &pollers_add(events)->waiters, wait);
+	if (wait && wait->_qproc) {
+		pollers = pollers_add(events);
+		/* It may sleep for memory before it adds the poller. */
+		poll_wait(file, &pollers->waiters, wait);
+		spin_lock(&events->lock);
+		pollers->adding--;
+		spin_unlock(&events->lock);
+	}
 	/* See twheel_events_wake(). */
 	smp_mb();
 	if (twheel_events_readable(events))

@@ -195,11 +195,13 @@ static inline void twheel_file_op_set_id(struct twheel_file_op *file_op, u64 id)
  * struct twheel_pollers - a wait queue of pollers, see queue.c
  * @waiters: the pollers
  * @nr: number of pollers that were added since it was empty
+ * @adding: number of those that may not be in @waiters yet
  * @next: next one in the ring of the event queue
  */
 struct twheel_pollers {
 	wait_queue_head_t	waiters;
 	u32			nr;
+	u32			adding;
 	struct twheel_pollers	*next;
 };
 
