@@ -125,6 +125,9 @@ unsigned long clear_user(void __user *to, unsigned long size)
 {
 	size_t cleared = reachable(to, size, RIG_USER_WRITE);
 
+	might_sleep();
+	if (rig_fault())
+		return size;
 	memset(to, 0, cleared);
 	return size - cleared;
 }

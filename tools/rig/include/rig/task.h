@@ -151,8 +151,9 @@ extern unsigned long rig_thread_size;
 #define local_bh_enable()		rcu_read_unlock()
 void rcu_read_lock(void);
 void rcu_read_unlock(void);
+/* A read-side section of RCU may be one with interrupts or softirqs off, see above. */
 #define might_sleep()			WARN_ON(in_atomic() || in_interrupt() ||	\
-						rig_self()->non_block)
+						rig_self()->rcu_nesting || rig_self()->non_block)
 #define non_block_start()		(rig_self()->non_block++)
 #define non_block_end()			WARN_ON(rig_self()->non_block-- <= 0)
 #define might_sleep_if(cond)		do { if (cond) might_sleep(); } while (0)
