@@ -57,6 +57,13 @@ static inline void twheel_clock_snapshot(struct system_time_snapshot *snapshot)
 #define TWHEEL_SNAPSHOT_TIME real
 #endif
 
+/* class_create() takes no module since 6.4. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#define TWHEEL_CLASS_CREATE(name) class_create(name)
+#else
+#define TWHEEL_CLASS_CREATE(name) class_create(THIS_MODULE, name)
+#endif
+
 /* The devnode() callback takes a const device since 6.2. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define TWHEEL_DEVNODE_CONST const

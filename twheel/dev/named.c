@@ -301,7 +301,7 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	INIT_WORK(&named->end, named_end);
 	init_completion(&named->ended);
 	device_initialize(&named->dev);
-	named->dev.class = &twheel_class;
+	named->dev.class = twheel_class;
 	named->dev.type = &named_type;
 	named->dev.devt = twheel_devt + minor;
 	cdev_init(&named->cdev, &twheel_file_fops);

@@ -392,22 +392,20 @@ static char *class_devnode(TWHEEL_DEVNODE_CONST struct device *dev, umode_t *mod
 							  NULL;
 }
 
-struct class twheel_class = {
-	.name		= "twheel",
-	.devnode	= class_devnode,
-};
+/* Not static: CONFIG_DEBUG_KOBJECT_RELEASE may release it after the module, like the cdev. */
+struct class *twheel_class;
 
 static int __init node_create(unsigned int minor, const char *name)
 {
-	return PTR_ERR_OR_ZERO(device_create(&twheel_class, NULL, twheel_devt + minor, NULL, "%s",
+	return PTR_ERR_OR_ZERO(device_create(twheel_class, NULL, twheel_devt + minor, NULL, "%s",
 					     name));
 }
 
 /* A node that does not exist is ignored. */
 static void nodes_destroy(void)
 {
-	device_destroy(&twheel_class, twheel_devt + TWHEEL_MINOR_CONTROL);
-	device_destroy(&twheel_class, twheel_devt + TWHEEL_MINOR_PRIVATE);
+	device_destroy(twheel_class, twheel_devt + TWHEEL_MINOR_CONTROL);
+	device_destroy(twheel_class, twheel_devt + TWHEEL_MINOR_PRIVATE);
 }
 
 /* Check the module parameters and create the nodes. */
@@ -427,14 +425,15 @@ int __init twheel_device_init(void)
 	err = alloc_chrdev_region(&twheel_devt, 0, TWHEEL_NR_MINORS, "twheel");
 	if (err)
 		goto leaves_exit;
-	err = class_register(&twheel_class);
+	twheel_class = TWHEEL_CLASS_CREATE("twheel");
+	err = PTR_ERR_OR_ZERO(twheel_class);
 	if (err)
 		goto unregister_region;
-	/* Not static: CONFIG_DEBUG_KOBJECT_RELEASE may release it after the module. */
+	twheel_class->devnode = class_devnode;
 	nodes_cdev = cdev_alloc();
 	if (!nodes_cdev) {
 		err = -ENOMEM;
-		goto unregister_class;
+		goto destroy_class;
 	}
 	nodes_cdev->owner = THIS_MODULE;
 	nodes_cdev->ops = &twheel_file_fops;
@@ -447,8 +446,8 @@ int __init twheel_device_init(void)
 
 	nodes_destroy();
 	kobject_put(&nodes_cdev->kobj);
-unregister_class:
-	class_unregister(&twheel_class);
+destroy_class:
+	class_destroy(twheel_class);
 unregister_region:
 	unregister_chrdev_region(twheel_devt, TWHEEL_NR_MINORS);
 leaves_exit:
@@ -466,7 +465,7 @@ void twheel_device_exit(void)
 	cdev_del(nodes_cdev);
 	nodes_destroy();
 	twheel_named_exit();
-	class_unregister(&twheel_class);
+	class_destroy(twheel_class);
 	unregister_chrdev_region(twheel_devt, TWHEEL_NR_MINORS);
 	twheel_users_exit();
 	twheel_queues_exit();

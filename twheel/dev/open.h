@@ -24,7 +24,7 @@ enum {
 #define TWHEEL_NR_MINORS	BIT(MINORBITS)
 
 extern dev_t twheel_devt;	/* the first one */
-extern struct class twheel_class;
+extern struct class *twheel_class;
 extern const struct file_operations twheel_file_fops;
 
 struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_detached *detached,

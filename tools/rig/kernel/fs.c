@@ -198,13 +198,14 @@ int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_
 static pthread_mutex_t nodes_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(nodes);
 
-int class_register(const struct class *class)
+struct class *class_create(const char *name)
 {
-	return rig_should_fail() ? -ENOMEM : 0;
-}
+	struct class *class = kzalloc(sizeof(*class), GFP_KERNEL);
 
-void class_unregister(const struct class *class)
-{
+	if (!class)
+		return ERR_PTR(-ENOMEM);
+	class->name = name;
+	return class;
 }
 
 int alloc_chrdev_region(dev_t *dev, unsigned int first, unsigned int count, const char *name)

@@ -328,8 +328,8 @@ struct cdev {
 	struct module			*owner;
 };
 
-int class_register(const struct class *class);
-void class_unregister(const struct class *class);
+struct class *class_create(const char *name);
+#define class_destroy(class)	kfree(class)
 int alloc_chrdev_region(dev_t *dev, unsigned int first, unsigned int count, const char *name);
 void unregister_chrdev_region(dev_t dev, unsigned int count);
 void device_initialize(struct device *dev);
