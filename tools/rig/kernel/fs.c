@@ -295,8 +295,13 @@ int cdev_device_add(struct cdev *cdev, struct device *dev)
 	return 0;
 }
 
+/* Without the pointers, devnode() names the node to remove. */
 void cdev_device_del(struct cdev *cdev, struct device *dev)
 {
+	if (dev->type && dev->type->devnode)
+		kfree(dev->type->devnode(dev, NULL, NULL, NULL));
+	else if (!dev->type)
+		kfree(dev->class->devnode(dev, NULL));
 	pthread_mutex_lock(&nodes_lock);
 	list_del(&dev->rig_entry);
 	pthread_mutex_unlock(&nodes_lock);
@@ -313,6 +318,7 @@ struct device *rig_device_create(const struct class *class, dev_t devt, const ch
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
 	device_initialize(dev);
+	dev->class = class;
 	dev->devt = devt;
 	node = class->devnode(dev, &mode);
 	strscpy(dev->name, node ?: name, sizeof(dev->name));
