@@ -277,14 +277,14 @@ int cdev_add(struct cdev *cdev, dev_t devt, unsigned int count)
 	return 0;
 }
 
+/* As the kernel, open the device before the last step that may fail. */
 int cdev_device_add(struct cdev *cdev, struct device *dev)
 {
+	bool fails = rig_should_fail();
 	umode_t mode = 0;
 	kuid_t uid;
 	kgid_t gid;
 
-	if (rig_should_fail())
-		return -ENOMEM;
 	if (dev->type && dev->type->devnode)
 		dev->type->devnode(dev, &mode, &uid, &gid);
 	get_device(dev);	/* held by the node and by each open inode */
@@ -292,7 +292,11 @@ int cdev_device_add(struct cdev *cdev, struct device *dev)
 	pthread_mutex_lock(&nodes_lock);
 	list_add(&dev->rig_entry, &nodes);
 	pthread_mutex_unlock(&nodes_lock);
-	return 0;
+	rig_jitter();
+	if (!fails)
+		return 0;
+	cdev_device_del(cdev, dev);
+	return -ENOMEM;
 }
 
 /* Without the pointers, devnode() names the node to remove. */
