@@ -10,6 +10,8 @@
  *
  * An event wakes all pollers of its queue once, but the thread that ends the operation visits none
  * of them, and no thread visits many without dropping the lock of the wait queue.
+ *
+ * A reaper whose work does not end lets RCU tasks pass a grace period.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +38,9 @@
 #define MAX_QUEUES	(POLLERS / MAX_HOLD)
 /* Events of which each may come while the work item for the previous one starts */
 #define EVENTS		1000
+
+/* Callbacks of a timer, one after another: of several thousand turns */
+#define CALLS		100000
 
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 static struct file *file;
@@ -354,6 +359,25 @@ static void check_close(void)
 	rig_settle();
 }
 
+static unsigned int nr_calls;
+
+static void arm_again(struct twheel_timer *timer)
+{
+	if (++nr_calls < CALLS)
+		expect(!twheel_timer_add(timer, 0), "an add failed");
+}
+
+/* The reaper does not sleep; see rig_cond_resched(). */
+static void check_reaper(void)
+{
+	static struct twheel_timer timer;
+
+	twheel_timer_init(&timer, twheel_system(), arm_again);
+	expect(!twheel_timer_add(&timer, 0), "an add failed");
+	rig_settle();
+	expect(nr_calls == CALLS, "%u callbacks", nr_calls);
+}
+
 int main(void)
 {
 	unsigned int i, nr;
@@ -374,6 +398,7 @@ int main(void)
 	}
 	pthread_join(rig_thread(check_large, NULL), NULL);
 	check_close();
+	check_reaper();
 	if (program_end())
 		return 1;
 	printf("bounds: SUCCESS: %u other threads during a close\n", frees);

@@ -29,6 +29,7 @@
 #include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/overflow.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -218,7 +219,8 @@ static void share_turn(struct kthread_work *work)
 		return;
 	do {
 		more = twheel_shard_serve(shard);
-		cond_resched();
+		/* A reaper with enough work never sleeps, and RCU tasks waits for each thread. */
+		cond_resched_tasks_rcu_qs();
 	} while (more && share_is_alone(share) && !READ_ONCE(shard->ended));
 	raw_spin_lock_irq(&reaper->lock);
 	reaper->serving = NULL;

@@ -96,6 +96,7 @@ int kthread_worker_fn(void *arg)
 	struct kthread_work *work;
 
 	WARN_ON(worker->task != current);
+	rig_self()->worker = true;
 	for (;;) {
 		set_current_state(TASK_INTERRUPTIBLE);
 		if (kthread_should_stop())

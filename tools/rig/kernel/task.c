@@ -252,6 +252,7 @@ void schedule(void)
 			__set_current_state(TASK_RUNNING);
 			return;
 		}
+		rig_self()->rescheds = 0;
 		WRITE_ONCE(task->sleeps, true);
 		rig_futex_wait(&task->state, state, -1);
 		WRITE_ONCE(task->sleeps, false);
@@ -347,13 +348,29 @@ void rig_signal(struct task_struct *task, u8 signals)
 		rig_futex_wake(&task->state);
 }
 
+/* Number of calls of cond_resched() after which a worker should have reported to RCU tasks */
+#define RESCHEDS_MAX	1000
+
 int rig_cond_resched(void)
 {
+	struct rig_self *self = rig_self();
+
 	might_sleep();
+	WARN_ON(self->worker && ++self->rescheds == RESCHEDS_MAX);
 	rig_jitter();
 	if (rig_at_resched)
 		rig_at_resched();
 	return 0;
+}
+
+/*
+ * A grace period of RCU tasks waits for each thread, until it sleeps or calls this. cond_resched()
+ * is not enough: being preempted is no quiescent state.
+ */
+int rig_cond_resched_tasks_rcu_qs(void)
+{
+	rig_self()->rescheds = 0;
+	return rig_cond_resched();
 }
 
 bool need_resched(void)

@@ -64,6 +64,8 @@ struct rig_self {
 	struct mem_cgroup	*memcg;		/* charged for allocations, if not NULL */
 	u32			rcu;		/* odd in a read-side section */
 	u32			rcu_nesting;
+	bool			worker;		/* a kthread worker */
+	unsigned int		rescheds;	/* see rig_cond_resched_tasks_rcu_qs() */
 };
 
 extern __thread struct rig_self *rig_this;
@@ -110,6 +112,8 @@ int rig_cond_resched(void);
 /* Called by cond_resched(), if not NULL */
 extern void (*rig_at_resched)(void);
 #define cond_resched()			rig_cond_resched()
+int rig_cond_resched_tasks_rcu_qs(void);
+#define cond_resched_tasks_rcu_qs()	rig_cond_resched_tasks_rcu_qs()
 bool need_resched(void);
 
 struct task_struct *kthread_create(int (*fn)(void *data), void *data, const char *fmt, ...)
