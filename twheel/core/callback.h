@@ -15,6 +15,7 @@
 #include <linux/irqflags.h>
 #include <linux/kconfig.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
@@ -56,8 +57,10 @@ static inline void twheel_callback_begin(struct twheel_callback *callback, unsig
 /* After a callback; @class as before it. */
 static inline void twheel_callback_end(struct twheel_callback *callback, unsigned long class)
 {
+	/* This clock may go back a little while its frequency is adjusted. */
 	if (trace_twheel_callback_enabled() && callback->begin)
-		trace_twheel_callback(class, ktime_get_mono_fast_ns() - callback->begin);
+		trace_twheel_callback(class, max_t(s64, 0, ktime_get_mono_fast_ns() -
+							   callback->begin));
 	lock_map_release(&callback->map);
 	if (unlikely(preempt_count() != callback->preempt_count ||
 		     (IS_ENABLED(CONFIG_LOCKDEP) && lockdep_depth(current) > callback->locks)))
