@@ -103,6 +103,14 @@ void kfree(const void *object)
 	free(header);
 }
 
+/* The object may be of vmalloc(): vfree() sleeps, except in an interrupt. */
+void kvfree(const void *object)
+{
+	if (object && !in_interrupt())
+		might_sleep();
+	kfree(object);
+}
+
 char *kstrdup(const char *text, gfp_t gfp)
 {
 	size_t size = strlen(text) + 1;
@@ -321,6 +329,7 @@ void synchronize_rcu(void)
 {
 	struct grace grace = {};
 
+	might_sleep();
 	WARN_ON(rcu_read_lock_held());
 	call_rcu(&grace.rcu, grace_passed);
 	while (!__atomic_load_n(&grace.passed, __ATOMIC_ACQUIRE))

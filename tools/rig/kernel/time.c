@@ -307,6 +307,7 @@ void irq_work_sync(struct irq_work *work)
 {
 	bool busy;
 
+	might_sleep();
 	do {
 		pthread_mutex_lock(&irq_work_lock);
 		busy = work->pending || irq_work_running == work;

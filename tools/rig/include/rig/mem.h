@@ -47,7 +47,7 @@ static inline void *rig_alloc_array(size_t n, size_t size, gfp_t gfp)
 #define kcalloc(n, size, gfp)		rig_alloc_array(n, size, (gfp) | __GFP_ZERO)
 #define kvzalloc(size, gfp)		kzalloc(size, gfp)
 #define kvcalloc(n, size, gfp)		kcalloc(n, size, gfp)
-#define kvfree(object)			kfree(object)
+void kvfree(const void *object);
 char *kstrdup(const char *text, gfp_t gfp);
 
 /* A page is its memory. */
