@@ -16,6 +16,7 @@
 #include <linux/bug.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/moduleparam.h>
@@ -54,7 +55,14 @@ EXPORT_SYMBOL_GPL(twheel_timer_error);
 /* Out of line: lockdep compares the address of the name. */
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
 {
-	lockdep_init_map(map, "twheel_callback", (struct lock_class_key *)class, 0);
+	struct lock_class_key *key = (struct lock_class_key *)class;
+
+#if defined(CONFIG_LOCKDEP) && !defined(MODULE)
+	/* Lockdep takes any address in a module as a key, but none in the text of the kernel. */
+	if (core_kernel_text(class))
+		key = &__lockdep_no_validate__;
+#endif
+	lockdep_init_map(map, "twheel_callback", key, 0);
 }
 
 /* A callback has returned with further locks or another preempt count. */
