@@ -431,17 +431,23 @@ static struct keys_need keys_missing(struct twheel_keys *keys)
 /*
  * Allocate a table or a segment. An allocation may fail. One round of reclaim is enough: it must
  * not invoke the OOM killer.
+ *
+ * The active memory cgroup of softirqs is per CPU, and on PREEMPT_RT softirqs preempt each other:
+ * there it must not be set. A purgatory of user space, which has one, is not used in softirqs.
  */
 static void *keys_alloc(struct twheel_keys *keys, const struct keys_need *need, gfp_t gfp)
 {
-	struct mem_cgroup *old = set_active_memcg(keys->memcg);
 	struct twheel_key_bucket *bucket;
+	struct mem_cgroup *old = NULL;
 	void *memory;
 
-	if (keys->memcg)
+	if (keys->memcg) {
+		old = set_active_memcg(keys->memcg);
 		gfp |= __GFP_ACCOUNT;
+	}
 	memory = kzalloc(need->size, gfp | __GFP_NOWARN | __GFP_NORETRY);
-	set_active_memcg(old);
+	if (keys->memcg)
+		set_active_memcg(old);
 	if (memory && need->shift)
 		((struct twheel_key_table *)memory)->shift = need->shift;
 	else if (memory)
