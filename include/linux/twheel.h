@@ -487,7 +487,11 @@ struct twheel_op;
  *	left, as when callbacks end further operations, a work item runs it.
  * @release: called for the last reference; frees the operation
  * @looked_up: threads without a reference may take one, by refcount_inc_not_zero() in memory that
- *	stays valid. Without it, an operation must not be shared before its add by threads that
+ *	stays valid. If the memory can become another operation meanwhile, as with
+ *	SLAB_TYPESAFE_BY_RCU, they need smp_rmb() after that, and then check whether it is the one
+ *	that they want, by smp_load_acquire() of a name that the consumer clears, with smp_wmb()
+ *	before twheel_op_init(), and sets by smp_store_release() after it.
+ *	Without it, an operation must not be shared before its add by threads that
  *	have a single reference together.
  *
  * Callbacks must not sleep, since they run in the context of the caller. No lock of twheel is
