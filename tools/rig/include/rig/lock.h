@@ -82,10 +82,15 @@ static __always_inline void spin_unlock(spinlock_t *lock)
 	if (!_taken)									\
 		local_bh_enable();							\
 	_taken; })
-#define spin_lock_irq(lock)		spin_lock(lock)
+/* The unlock enables interrupts, whatever they were before. */
+#define spin_lock_irq(lock)							\
+do {										\
+	lockdep_assert_irqs_enabled();						\
+	spin_lock(lock);							\
+} while (0)
 #define spin_unlock_irq(lock)		spin_unlock(lock)
-#define spin_lock_irqsave(lock, flags)	do { (flags) = 0; spin_lock_irq(lock); } while (0)
-#define spin_unlock_irqrestore(lock, flags) do { (void)(flags); spin_unlock_irq(lock); } while (0)
+#define spin_lock_irqsave(lock, flags)	do { (flags) = 0; spin_lock(lock); } while (0)
+#define spin_unlock_irqrestore(lock, flags) do { (void)(flags); spin_unlock(lock); } while (0)
 #define spin_lock_nested(lock, subclass)	spin_lock(lock)
 #define spin_lock_bh_nested(lock, subclass)	spin_lock_bh(lock)
 #define spin_lock_irqsave_nested(lock, flags, subclass) spin_lock_irqsave(lock, flags)
@@ -154,7 +159,7 @@ static inline bool rig_holds_mutex(const struct mutex *mutex)
 	if (unlikely(!lockdep_is_held(lock)))				\
 		rig_not_held(__FILE__, __LINE__, #lock);		\
 } while (0)
-#define lockdep_assert_irqs_enabled()	do { } while (0)
+#define lockdep_assert_irqs_enabled()	((void)WARN_ON(rig_self()->irqs_off))
 struct lock_class_key { };
 
 /* Maps are for lockdep, which the rig does not have. */

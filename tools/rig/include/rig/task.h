@@ -55,6 +55,7 @@ struct rig_self {
 	u32			tid;		/* never 0: the owner word of locks */
 	unsigned int		cpu;
 	bool			bound;		/* stays on @cpu */
+	bool			irqs_off;	/* by local_irq_disable(), which does not nest */
 	int			atomic;		/* spinlocks held */
 	int			non_block;	/* nesting of non_block_start() */
 	int			nofault;	/* nesting of pagefault_disable() */
@@ -148,8 +149,8 @@ extern unsigned long rig_thread_size;
 #define migrate_enable()		((void)0)
 #define local_irq_save(flags)		((void)((flags) = 0))
 #define local_irq_restore(flags)	((void)(flags))
-#define local_irq_disable()		rcu_read_lock()
-#define local_irq_enable()		rcu_read_unlock()
+#define local_irq_disable()		((void)(rig_self()->irqs_off = true), rcu_read_lock())
+#define local_irq_enable()		((void)(rig_self()->irqs_off = false), rcu_read_unlock())
 /* Softirqs may run, but read-side sections of RCU are respected. */
 #define local_bh_disable()		rcu_read_lock()
 #define local_bh_enable()		rcu_read_unlock()
