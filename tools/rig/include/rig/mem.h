@@ -86,8 +86,21 @@ static inline struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)
 	return old;
 }
 
-#define get_mem_cgroup_from_mm(mm)	((void)(mm), &rig_memcg)
-#define mem_cgroup_put(memcg)		((void)(memcg))
+/* A reference counts as an allocated object. */
+static inline struct mem_cgroup *get_mem_cgroup_from_mm(struct mm_struct *mm)
+{
+	struct rig_self *self = rig_self();
+
+	WRITE_ONCE(self->allocated, self->allocated + 1);
+	return &rig_memcg;
+}
+
+static inline void mem_cgroup_put(struct mem_cgroup *memcg)
+{
+	struct rig_self *self = rig_self();
+
+	WRITE_ONCE(self->allocated, self->allocated - !!memcg);
+}
 
 u32 get_random_u32(void);
 u64 get_random_u64(void);
