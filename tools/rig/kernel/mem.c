@@ -188,9 +188,10 @@ void kmem_cache_free(struct kmem_cache *cache, void *object)
 		kfree(object);
 }
 
-/* Through the header: the member may be a part of memory that readers access. */
+/* The kernel may write to the member at once: it must not be a part of what readers access. */
 void rig_kfree_rcu(struct rcu_head *head, size_t offset)
 {
+	memset(head, POISON, sizeof(*head));
 	free_rcu((void *)head - offset);
 }
 
