@@ -634,6 +634,7 @@ struct poller {
 	struct wait_queue_entry entry[POLL_QUEUES];
 };
 
+/* As in the kernel, it stays in the wait queues until the end of the call, also if it is woken. */
 static void poller_queue(struct file *file, wait_queue_head_t *queue, poll_table *table)
 {
 	struct poller *poller = container_of(table, struct poller, table);
@@ -643,7 +644,7 @@ static void poller_queue(struct file *file, wait_queue_head_t *queue, poll_table
 		return;
 	poller->queue[poller->nr++] = queue;
 	*entry = (struct wait_queue_entry) {
-		.task = current, .func = autoremove_wake_function,
+		.task = current, .func = default_wake_function,
 	};
 	INIT_LIST_HEAD(&entry->entry);
 	rig_wait_prepare(queue, entry, TASK_INTERRUPTIBLE);

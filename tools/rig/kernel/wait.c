@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Wait queues. A waker removes the entry of the waiter and wakes its task under the lock of
+ * Wait queues. A waker wakes the task of the waiter and removes its entry under the lock of
  * the queue; a waiter removes its own entry if it finds its condition true.
  */
 #include <linux/hash.h>
@@ -48,9 +48,12 @@ int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, i
 	return ret;
 }
 
+/* Without the lock if a waker has removed the entry, which is about to be gone. */
 void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry)
 {
 	__set_current_state(TASK_RUNNING);
+	if (list_empty_careful(&entry->entry))
+		return;
 	spin_lock(&queue->lock);
 	list_del_init(&entry->entry);
 	spin_unlock(&queue->lock);
@@ -65,7 +68,7 @@ void remove_wait_queue(wait_queue_head_t *queue, struct wait_queue_entry *entry)
 
 int default_wake_function(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
 {
-	/* Otherwise it may be gone: finish_wait() of the kernel does not take the lock then. */
+	/* Outside of the queue it may be gone, see rig_wait_finish(). */
 	WARN_ON(list_empty(&entry->entry));
 	return wake_up_process(entry->task);
 }
@@ -73,8 +76,11 @@ int default_wake_function(struct wait_queue_entry *entry, unsigned int mode, int
 int autoremove_wake_function(struct wait_queue_entry *entry, unsigned int mode, int flags,
 			     void *key)
 {
-	list_del_init(&entry->entry);
-	return wake_up_process(entry->task);
+	int ret = default_wake_function(entry, mode, flags, key);
+
+	if (ret)
+		list_del_init_careful(&entry->entry);
+	return ret;
 }
 
 /* Wake all waiters for @key, but only @nr_exclusive exclusive ones; 0 wakes all. */
