@@ -9,7 +9,8 @@
  * The close of a file frees a large hash table, and lets other threads run meanwhile.
  *
  * An event wakes all pollers of its queue once, but the thread that ends the operation visits none
- * of them, and no thread visits many without dropping the lock of the wait queue.
+ * of them, and no thread visits many without dropping the lock of the wait queue. It wakes one
+ * blocked reader, and the end of a queue wakes all of them, also if one is killed meanwhile.
  *
  * A reaper whose work does not end lets RCU tasks pass a grace period.
  */
@@ -38,6 +39,9 @@
 #define MAX_QUEUES	(POLLERS / MAX_HOLD)
 /* Events of which each may come while the work item for the previous one starts */
 #define EVENTS		1000
+
+/* Ends of a queue with blocked readers */
+#define ROUNDS		200
 
 /* Callbacks of a timer, one after another: of several thousand turns */
 #define CALLS		100000
@@ -359,6 +363,83 @@ static void check_close(void)
 	rig_settle();
 }
 
+struct reader {
+	pthread_t		thread;
+	struct task_struct	*task;
+	bool			returned;
+};
+
+static bool may_leave;
+static atomic_t nr_read;
+
+static void *read_until_end(void *arg)
+{
+	struct reader *reader = arg;
+	struct twheel_event got;
+
+	rig_adopt("reader", RIG_TASK);
+	WRITE_ONCE(reader->task, current);
+	while (rig_read(file, &got, sizeof(got)) > 0)
+		atomic_inc(&nr_read);
+	smp_store_release(&reader->returned, true);
+	while (!READ_ONCE(may_leave))
+		sched_yield();
+	rig_leave();
+	return NULL;
+}
+
+static bool is_asleep(struct task_struct *task)
+{
+	bool waits = READ_ONCE(task->state) != TASK_RUNNING;
+
+	/* A task that was woken may wait again, but has left schedule() before. */
+	smp_rmb();
+	return waits && READ_ONCE(task->sleeps);
+}
+
+static void check_end(void)
+{
+	struct twheel_drain_args drain = { };
+	struct reader readers[2] = { };
+	unsigned int i;
+
+	may_leave = false;
+	atomic_set(&nr_read, 0);
+	for (i = 0; i < 2; i++) {
+		readers[i].thread = rig_thread(read_until_end, &readers[i]);
+		while (!READ_ONCE(readers[i].task) || !is_asleep(readers[i].task))
+			sched_yield();
+	}
+	add(0);
+	while (!atomic_read(&nr_read) || !is_asleep(readers[0].task) ||
+	       !is_asleep(readers[1].task))
+		sched_yield();
+	expect(atomic_read(&nr_read) == 1, "%d reads of an event", atomic_read(&nr_read));
+	/* The other one waits longer, so that it is the first to be woken. */
+	rig_signal(readers[1].task, RIG_SIGNAL_FATAL);
+	expect(!rig_ioctl(file, TWHEEL_IOC_DRAIN, &drain), "the drain failed");
+	for (i = 0; i < 2; i++)
+		while (!smp_load_acquire(&readers[i].returned))
+			expect(!READ_ONCE(readers[!i].returned) || !is_asleep(readers[i].task),
+			       "a reader sleeps at the end of its queue");
+	WRITE_ONCE(may_leave, true);
+	for (i = 0; i < 2; i++)
+		pthread_join(readers[i].thread, NULL);
+}
+
+static void check_readers(void)
+{
+	struct file *other = file;
+	unsigned int round;
+
+	for (round = 0; round < ROUNDS; round++) {
+		file = rig_open("/dev/twheel", O_RDWR);
+		check_end();
+		rig_close(file);
+	}
+	file = other;
+}
+
 static unsigned int nr_calls;
 
 static void arm_again(struct twheel_timer *timer)
@@ -398,6 +479,7 @@ int main(void)
 	}
 	pthread_join(rig_thread(check_large, NULL), NULL);
 	check_close();
+	check_readers();
 	check_reaper();
 	if (program_end())
 		return 1;
