@@ -45,7 +45,7 @@
 #define GROWN_KEYS	4000
 #define ROUNDS		20
 #define STAYING_KEYS	100
-#define WALK_EVERY	16
+#define WALK_EVERY	32
 
 /* Watches of each thread of an operation */
 #define ALTERNATIONS	20000
@@ -377,6 +377,8 @@ static void check_concurrent(void)
 		for (i = 0; i < GROWN_KEYS; i++) {
 			twheel_op_cancel(&ops[i].op.op);
 			twheel_op_put(&ops[i].op.op);
+			if (i % WALK_EVERY == 0)
+				walk();
 		}
 		least = min(least, size_of(&shared->keys));
 	}
