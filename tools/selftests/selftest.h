@@ -133,6 +133,19 @@ static inline bool lacks_cells(int error)
 	__held;								\
 })
 
+/*
+ * For busy loops that need other threads. A guest in virtual time has one thread for all its CPUs:
+ * one that neither sleeps nor pauses may keep the others from running at all.
+ */
+static inline void relax(void)
+{
+#if defined(__aarch64__) || defined(__arm__)
+	__asm__ volatile("yield");
+#elif defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#endif
+}
+
 #include "ring.h"
 
 static inline int twheel_open(int flags)

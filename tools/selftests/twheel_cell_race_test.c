@@ -106,6 +106,7 @@ static void toucher(int me)
 	__u64 word, to;
 
 	while (!stopped()) {
+		relax();
 		nr = rand_r(&random) % (NR / 2) * 2 + me;
 		word = cell_read(&race.cells[nr]);
 		to = (word & ~TWHEEL_CELL_TIME) | units(now_ns() + rand_r(&random) % (2 * MSEC));
@@ -187,8 +188,10 @@ static void toggler(int me)
 			break;
 		race.wrong += !kernel_may(mine, word);
 		mine = word;
+		if (!(++nr % 16))
+			relax();
 		/* The expiry was lost. */
-		if (!(++nr % 4096) && now_ns() > end) {
+		if (!(nr % 4096) && now_ns() > end) {
 			race.wrong++;
 			break;
 		}
@@ -205,10 +208,11 @@ static void end_by_call(int nr, int how)
 		while (!key_signal(race.fd, nr + 1, 0) &&
 		       (cell_read(&race.cells[nr]) & (TWHEEL_CELL_ENDED | TWHEEL_CELL_IDLE)) !=
 		       TWHEEL_CELL_ENDED)
-			;
+			relax();
 		break;
 	case 1:
 		do {
+			relax();
 			err = op_complete(race.fd, race.id[nr], 0);
 		} while (err == EAGAIN);
 		break;
@@ -250,6 +254,7 @@ static void lowerer(int me)
 	__u64 word;
 
 	while (!stopped()) {
+		relax();
 		nr = rand_r(&random) % NR;
 		word = cell_read(&race.cells[nr]);
 		if (is_armed(word))
@@ -263,6 +268,7 @@ static void lowerer(int me)
 	/* The last word for each, which must be enough. */
 	for (nr = 0; nr < NR; nr++) {
 		do {
+			relax();
 			word = cell_read(&race.cells[nr]);
 		} while (is_armed(word) &&
 			 op_exchange(race.fd, id[nr], word, (word & TWHEEL_CELL_LIFE) |
@@ -355,6 +361,7 @@ static void vandal(int me)
 	__u64 word;
 
 	while (!stopped()) {
+		relax();
 		word = bits[rand_r(&random) % 4] | units(now_ns() + rand_r(&random) % MSEC);
 		if (rand_r(&random) % 4 == 0)
 			word = (__u64)rand_r(&random) << 40 | rand_r(&random);

@@ -74,6 +74,7 @@ static void *toucher(void *me)
 	uint64_t handle, deadline;
 
 	while (!stopped()) {
+		relax();
 		nr = rand_r(&random) % (TOUCHED / 2) * 2 + (long)me;
 		handle = handle_of(&lives[nr]);
 		deadline = now_ns() + rand_r(&random) % (2 * MSEC);
@@ -134,6 +135,7 @@ static void *user(void *mine)
 	int cell;
 
 	while (!stopped()) {
+		relax();
 		cell = twheel_cell_acquire(from, 1);
 		/* All cells wait for their events. */
 		if (cell < 0)
@@ -147,7 +149,7 @@ static void *user(void *mine)
 			if (!handle)
 				__atomic_store_n(&failed, true, __ATOMIC_RELEASE);
 			while (now_ns() < end)
-				;
+				relax();
 			if (rand_r(&random) % 2 && twheel_cell_cancel(from, handle))
 				break;
 		}
@@ -214,6 +216,7 @@ static void *creeper(void *unused)
 
 	while (!stopped())
 		for (i = 0; i < NR; i++) {
+			relax();
 			left = twheel_cell_remaining(&pool, lives[i].handle, 0);
 			twheel_cell_touch(&pool, lives[i].handle,
 					  left + (1 << TWHEEL_CELL_SHIFT));
