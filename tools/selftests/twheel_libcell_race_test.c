@@ -67,17 +67,20 @@ static uint64_t handle_of(const struct life *life)
 	return __atomic_load_n(&life->handle, __ATOMIC_ACQUIRE);
 }
 
-/* Touch each second cell, by about the time in which it expires. */
+/* Touch each second cell at about its end, until the kernel's tick comes first. */
 static void *toucher(void *me)
 {
 	unsigned int random = now_ns(), nr;
-	uint64_t handle, deadline;
+	uint64_t handle, now, deadline;
 
 	while (!stopped()) {
-		relax();
+		usleep(rand_r(&random) % 200);
 		nr = rand_r(&random) % (TOUCHED / 2) * 2 + (long)me;
 		handle = handle_of(&lives[nr]);
-		deadline = now_ns() + rand_r(&random) % (2 * MSEC);
+		now = now_ns();
+		if (twheel_cell_remaining(&pool, handle, now) > 100 * USEC || rand_r(&random) % 4)
+			continue;
+		deadline = now + rand_r(&random) % MSEC;
 		if (!twheel_cell_touch(&pool, handle, deadline))
 			__atomic_store_n(&lives[nr].touched, (handle & TWHEEL_CELL_LIFE) |
 					 twheel_cell_time(&pool, deadline), __ATOMIC_RELEASE);
@@ -135,7 +138,6 @@ static void *user(void *mine)
 	int cell;
 
 	while (!stopped()) {
-		relax();
 		cell = twheel_cell_acquire(from, 1);
 		/* All cells wait for their events. */
 		if (cell < 0)
@@ -149,7 +151,7 @@ static void *user(void *mine)
 			if (!handle)
 				__atomic_store_n(&failed, true, __ATOMIC_RELEASE);
 			while (now_ns() < end)
-				relax();
+				;
 			if (rand_r(&random) % 2 && twheel_cell_cancel(from, handle))
 				break;
 		}
@@ -216,7 +218,6 @@ static void *creeper(void *unused)
 
 	while (!stopped())
 		for (i = 0; i < NR; i++) {
-			relax();
 			left = twheel_cell_remaining(&pool, lives[i].handle, 0);
 			twheel_cell_touch(&pool, lives[i].handle,
 					  left + (1 << TWHEEL_CELL_SHIFT));
