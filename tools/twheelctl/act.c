@@ -98,8 +98,7 @@ enum outcome signal_command(struct command_line *line)
 	struct twheel_signal_args args = { };
 	int fd;
 
-	line->help = signal_help;
-	if (!take_arguments(line, specs, 1, 1))
+	if (!take_arguments(line, signal_help, specs, 1, 1))
 		return line->outcome;
 	if (!parse_key(line->args[0], &args.key))
 		return wrong_usage(line, "expected %s, got '%s'", KEY_EXPECTED, line->args[0]);
@@ -169,8 +168,8 @@ enum outcome complete_command(struct command_line *line)
 	};
 	__u64 id = 0;
 
-	line->help = complete_help;
-	if (!take_arguments(line, specs, 0, 1) || !take_id(line, all, "--all", &id))
+	if (!take_arguments(line, complete_help, specs, 0, 1) ||
+	    !take_id(line, all, "--all", &id))
 		return line->outcome;
 	if (value.given && error)
 		return wrong_usage(line, "--value and --error are mutually exclusive");
@@ -188,8 +187,8 @@ enum outcome cancel_command(struct command_line *line)
 	__u64 id = 0;
 	int fd, result;
 
-	line->help = cancel_help;
-	if (!take_arguments(line, specs, 0, 1) || !take_id(line, key.given, "--key KEY", &id))
+	if (!take_arguments(line, cancel_help, specs, 0, 1) ||
+	    !take_id(line, key.given, "--key KEY", &id))
 		return line->outcome;
 	fd = open_named(line, O_WRONLY);
 	if (fd < 0)
@@ -264,8 +263,8 @@ enum outcome rearm_command(struct command_line *line)
 		{ }
 	};
 
-	line->help = rearm_help;
-	if (!take_arguments(line, specs, 1, 1) || !take_id(line, false, "none", &args.id))
+	if (!take_arguments(line, rearm_help, specs, 1, 1) ||
+	    !take_id(line, false, "none", &args.id))
 		return line->outcome;
 	if (nr_when(&when) != 1)
 		return wrong_usage(line, "expected one of --in TIME, --at POINT and --never");

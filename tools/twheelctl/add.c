@@ -234,7 +234,7 @@ static bool build(struct command_line *line, const struct order_options *o,
 	return true;
 }
 
-/* Parses and checks the arguments, without the device. Return: as take_options(). */
+/* Parses and checks the arguments, without the device. Return: as take_arguments(). */
 static bool take_order(struct command_line *line, struct order *order)
 {
 	struct order_options o = { };
@@ -263,8 +263,7 @@ static bool take_order(struct command_line *line, struct order *order)
 	};
 
 	*order = (struct order){ };
-	line->help = add_help;
-	return take_arguments(line, specs, 0, 0) && build(line, &o, order);
+	return take_arguments(line, add_help, specs, 0, 0) && build(line, &o, order);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,6 @@ static enum outcome apply_text(const struct command_line *line, char *text)
 		.command = "create",
 		.argv = words,
 		.json = line->json,
-		.help = apply_help,
 	};
 	struct twheel_create_args args;
 	const char *wrong;
@@ -88,7 +88,7 @@ static enum outcome apply_text(const struct command_line *line, char *text)
 		return wrong_usage(line, "%s", wrong);
 	if (of_text.argc == 1)
 		return OUTCOME_OK;
-	if (take_create(&of_text, &args))
+	if (take_create(&of_text, apply_help, &args))
 		return create_purgatory(&of_text, &args, true);
 	/* --help is valid for a command only. */
 	return of_text.outcome == OUTCOME_OK ? OUTCOME_USAGE : of_text.outcome;
@@ -195,12 +195,10 @@ static void apply_path(struct command_line *line, const char *path)
 
 enum outcome apply_command(struct command_line *line)
 {
-	static const struct option_spec specs[] = { { } };
 	char **paths;
 	int nr;
 
-	line->help = apply_help;
-	if (!take_options(line, specs))
+	if (!take_arguments(line, apply_help, NULL, 0, INT_MAX))
 		return line->outcome;
 	if (line->purgatory)
 		return wrong_usage(line, "the files name the purgatories, not -p");

@@ -104,7 +104,7 @@ enum outcome create_purgatory(struct command_line *line, struct twheel_create_ar
 	return OUTCOME_OK;
 }
 
-bool take_create(struct command_line *line, struct twheel_create_args *args)
+bool take_create(struct command_line *line, const char *help, struct twheel_create_args *args)
 {
 	struct number uid = { .value = TWHEEL_CALLER }, gid = { .value = TWHEEL_CALLER };
 	struct number mode = { }, pending = { }, file_pending = { }, watches = { }, queue = { };
@@ -119,7 +119,7 @@ bool take_create(struct command_line *line, struct twheel_create_args *args)
 		{ }
 	};
 
-	if (!take_arguments(line, specs, 0, 1) || !take_name(line))
+	if (!take_arguments(line, help, specs, 0, 1) || !take_name(line))
 		return false;
 	*args = (struct twheel_create_args){
 		.mode = mode.given ? mode.value : gid.given ? 0660 : 0600,
@@ -138,8 +138,7 @@ enum outcome create_command(struct command_line *line)
 {
 	struct twheel_create_args args;
 
-	line->help = create_help;
-	if (!take_create(line, &args))
+	if (!take_create(line, create_help, &args))
 		return line->outcome;
 	return create_purgatory(line, &args, false);
 }
@@ -154,8 +153,7 @@ enum outcome remove_command(struct command_line *line)
 	unsigned int cancelled;
 	json_t *object;
 
-	line->help = remove_help;
-	if (!take_arguments(line, specs, 0, 1) || !take_name(line))
+	if (!take_arguments(line, remove_help, specs, 0, 1) || !take_name(line))
 		return line->outcome;
 	if (twheel_remove(line->purgatory, force ? TWHEEL_REMOVE_FORCE : 0, &cancelled))
 		return control_refused(line);

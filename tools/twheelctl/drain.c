@@ -92,8 +92,7 @@ enum outcome drain_command(struct command_line *line)
 	struct stat node;
 	int fd;
 
-	line->help = drain_help;
-	if (!take_arguments(line, specs, 0, 0))
+	if (!take_arguments(line, drain_help, specs, 0, 0))
 		return line->outcome;
 	if (time.given && !wait)
 		return wrong_usage(line, "--for requires --wait");

@@ -220,11 +220,9 @@ static bool examine_processes(struct holders *holders)
 
 enum outcome holders_command(struct command_line *line)
 {
-	const struct option_spec specs[] = { { } };
 	struct holders holders = { .line = line };
 
-	line->help = holders_help;
-	if (!take_arguments(line, specs, 0, 0))
+	if (!take_arguments(line, holders_help, NULL, 0, 0))
 		return line->outcome;
 	if (!device_present())
 		return OUTCOME_DEVICE;

@@ -154,12 +154,10 @@ static enum outcome info_counts(struct command_line *line, int fd)
 
 enum outcome info_command(struct command_line *line)
 {
-	static const struct option_spec specs[] = { { } };
 	__u64 id;
 	int fd;
 
-	line->help = info_help;
-	if (!take_arguments(line, specs, 0, 1))
+	if (!take_arguments(line, info_help, NULL, 0, 1))
 		return line->outcome;
 	if (line->nr && !parse_count(line->args[0], UINT64_MAX, &id))
 		return wrong_usage(line, "expected the ID of an operation, got '%s'",

@@ -92,8 +92,7 @@ enum outcome list_command(struct command_line *line)
 		{ }
 	};
 
-	line->help = list_help;
-	if (!take_arguments(line, specs, 0, 0))
+	if (!take_arguments(line, list_help, specs, 0, 0))
 		return line->outcome;
 	if (!line->purgatory && max.given)
 		return wrong_usage(line, "--max requires a named purgatory: -p NAME");

@@ -188,17 +188,18 @@ static enum outcome run_entry(const struct command_entry *entry, struct command_
 	return entry->run(line);
 }
 
+static const char help_help[] =
+"usage: twheelctl help [COMMAND]\n"
+"\n"
+"Prints the list of commands, or the help of a command.\n";
+
 static enum outcome help_command(struct command_line *line)
 {
-	static const struct option_spec specs[] = { { } };
 	const struct command_entry *entry;
 	/* run_entry() overwrites argv[0]. */
 	char help[] = { "--help" }, *argv[] = { help, help, NULL };
 
-	line->help = "usage: twheelctl help [COMMAND]\n"
-		     "\n"
-		     "Prints the list of commands, or the help of a command.\n";
-	if (!take_arguments(line, specs, 0, 1))
+	if (!take_arguments(line, help_help, NULL, 0, 1))
 		return line->outcome;
 	if (!line->nr) {
 		print_usage();

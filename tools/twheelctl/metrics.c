@@ -504,12 +504,10 @@ static void print_wheels(void)
 
 enum outcome metrics_command(struct command_line *line)
 {
-	const struct option_spec specs[] = { { } };
 	struct named *list;
 	size_t nr;
 
-	line->help = metrics_help;
-	if (!take_arguments(line, specs, 0, 0))
+	if (!take_arguments(line, metrics_help, NULL, 0, 0))
 		return line->outcome;
 	if (line->purgatory)
 		return wrong_usage(line, "prints all purgatories, so -p has no use");

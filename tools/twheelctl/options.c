@@ -145,12 +145,14 @@ static bool take_code(struct command_line *line, const struct option_spec *specs
 	return false;
 }
 
-bool take_options(struct command_line *line, const struct option_spec *specs)
+bool take_arguments(struct command_line *line, const char *help, const struct option_spec *specs,
+		    int min, int max)
 {
 	struct option options[MAX_OPTIONS + NR_COMMON] = { };
 	int nr = 0, code;
 
-	for (; specs[nr].name && nr < MAX_OPTIONS; nr++)
+	line->help = help;
+	for (; specs && specs[nr].name && nr < MAX_OPTIONS; nr++)
 		options[nr] = (struct option){
 			.name = specs[nr].name,
 			.has_arg = specs[nr].take ? required_argument : no_argument,
@@ -165,14 +167,7 @@ bool take_options(struct command_line *line, const struct option_spec *specs)
 			return false;
 	line->nr = line->argc - optind;
 	line->args = line->argv + optind;
-	return line->purgatory || !line->environment ||
-	       take_purgatory(line, line->environment);
-}
-
-bool take_arguments(struct command_line *line, const struct option_spec *specs,
-		    int min, int max)
-{
-	if (!take_options(line, specs))
+	if (!line->purgatory && line->environment && !take_purgatory(line, line->environment))
 		return false;
 	if (line->nr < min)
 		line->outcome = wrong_usage(line, "an argument is missing");

@@ -729,12 +729,10 @@ static bool read_lines(struct restore *restore, FILE *file)
 
 enum outcome restore_command(struct command_line *line)
 {
-	static const struct option_spec specs[] = { { } };
 	struct restore restore = { .line = line };
 	FILE *file;
 
-	line->help = restore_help;
-	if (!take_arguments(line, specs, 1, 1))
+	if (!take_arguments(line, restore_help, NULL, 1, 1))
 		return line->outcome;
 	if (line->purgatory)
 		return wrong_usage(line, "the file names the purgatories, not -p");

@@ -257,8 +257,7 @@ enum outcome save_command(struct command_line *line)
 	struct named *list;
 	size_t nr;
 
-	line->help = save_help;
-	if (!take_options(line, specs))
+	if (!take_arguments(line, save_help, specs, 0, INT_MAX))
 		return line->outcome;
 	if (line->purgatory && line->nr)
 		return wrong_usage(line, "the purgatories are arguments, not -p");

@@ -188,8 +188,7 @@ enum outcome top_command(struct command_line *line)
 		{ }
 	};
 
-	line->help = top_help;
-	if (!take_arguments(line, specs, 0, 0))
+	if (!take_arguments(line, top_help, specs, 0, 0))
 		return line->outcome;
 	if (rows.value > MAX_ROWS)
 		return wrong_usage(line, "--rows: expected up to %d", MAX_ROWS);

@@ -29,13 +29,13 @@ enum outcome {
  * @command: name of the command
  * @argc: number of entries in @argv
  * @argv: arguments, as for main()
- * @help: help text; set by the command before take_options()
+ * @help: help text; set by take_arguments()
  * @purgatory: name of the purgatory, or NULL
- * @environment: default of @purgatory, or NULL; checked by take_options() if it is used
+ * @environment: default of @purgatory, or NULL; checked by take_arguments() if it is used
  * @json: print JSON, one object per line
- * @nr: number of non-option arguments; set by take_options()
- * @args: the non-option arguments; set by take_options()
- * @outcome: exit status if take_options() returns false
+ * @nr: number of non-option arguments; set by take_arguments()
+ * @args: the non-option arguments; set by take_arguments()
+ * @outcome: exit status if take_arguments() returns false
  */
 struct command_line {
 	const char *command;
@@ -155,13 +155,10 @@ bool parse_key(const char *text, struct twheel_key *key);
 	"a KEY: text of 1 to 16 bytes without '*', hash:TEXT for longer text, a number, or a UUID"
 
 /*
- * Parses the options of a command.
- * Return: false if the command must return line->outcome, because the help or an error was printed.
+ * Parses the options of a command, NULL for none, and its @min to @max other arguments.
+ * Return: false if the command must return line->outcome, because @help or an error was printed.
  */
-bool take_options(struct command_line *line, const struct option_spec *specs);
-
-/* take_options() for commands with @min to @max non-option arguments. */
-bool take_arguments(struct command_line *line, const struct option_spec *specs,
+bool take_arguments(struct command_line *line, const char *help, const struct option_spec *specs,
 		    int min, int max);
 
 /*
@@ -418,8 +415,8 @@ enum outcome control_refused(const struct command_line *line);
 
 /* create.c: creation of named purgatories, by arguments. */
 
-/* Parses the arguments of 'twheelctl create'. Return: as take_options(). */
-bool take_create(struct command_line *line, struct twheel_create_args *args);
+/* Parses the arguments of 'twheelctl create'. Return: as take_arguments(). */
+bool take_create(struct command_line *line, const char *help, struct twheel_create_args *args);
 
 /*
  * Creates a named purgatory, unless @may_exist and it does, and reports it.

@@ -134,8 +134,7 @@ enum outcome watch_command(struct command_line *line)
 	};
 	struct follow f = { .line = line, .until = UINT64_MAX };
 
-	line->help = watch_help;
-	if (!take_arguments(line, specs, 0, 0))
+	if (!take_arguments(line, watch_help, specs, 0, 0))
 		return line->outcome;
 	f.count = count.value ?: UINT64_MAX;
 	if (time.given)

@@ -326,8 +326,7 @@ enum outcome wheel_command(struct command_line *line)
 		{ }
 	};
 
-	line->help = wheel_help;
-	if (!take_arguments(line, specs, 0, 0))
+	if (!take_arguments(line, wheel_help, specs, 0, 0))
 		return line->outcome;
 	if (line->purgatory)
 		return wrong_usage(line, "shows the wheels of all purgatories, so -p has no use");
