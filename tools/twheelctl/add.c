@@ -78,14 +78,12 @@ static bool take_watch(const char *text, void *to)
  * struct order - an operation to add
  * @args: arguments of the system call
  * @keys: keys that @args points to
+ *
+ * The others are the parsed options.
  */
 struct order {
 	struct twheel_add_args args;
 	struct watch_list keys;
-};
-
-/* The parsed options. */
-struct order_options {
 	struct when_options when;
 	struct number clock;
 	bool cancel_on_set;
@@ -103,167 +101,133 @@ struct order_options {
 	struct number queue;
 };
 
-static const char *wrong_condition(const struct order_options *o, const struct order *order)
+static bool have_needs(const struct watch_list *keys)
 {
-	int nr = o->any + o->all + o->quorum.given + o->sum.given;
+	unsigned int i = 0;
 
-	if (nr > 1)
-		return "--any, --all, --quorum and --sum are mutually exclusive";
-	if (nr && !order->keys.nr)
-		return "a condition requires keys: --key KEY";
-	if (order->keys.nr > TWHEEL_MAX_KEYS)
-		return "an operation watches at most 64 keys";
-	if (o->sum.given && !o->sum.value)
-		return "--sum must be at least 1";
-	for (unsigned int i = 0; o->sum.given && i < order->keys.nr; i++)
-		if (order->keys.specs[i].need != 1)
-			return "--sum counts amounts: its keys cannot have a NEED";
-	return NULL;
+	while (i < keys->nr && keys->specs[i].need == 1)
+		i++;
+	return i < keys->nr;
 }
 
-static const char *wrong_period(const struct order_options *o)
+/* Return: the first reason why the options are wrong, or NULL. */
+static const char *wrong_options(const struct order *o, const char *purgatory)
 {
-	if (!o->every.given && (o->runs.given || o->fixed_delay))
-		return "--runs and --fixed-delay require --every";
-	if (o->every.given && !o->every.value)
-		return "--every must not be 0";
-	if (o->every.given && o->when.never)
-		return "--every and --never are mutually exclusive";
-	if (o->every.given && (o->slack.given || o->coarse))
-		return "--slack and --coarse cannot be used with --every";
-	return NULL;
-}
-
-static const char *wrong_time(const struct order_options *o, const struct order *order)
-{
+	int conditions = o->any + o->all + o->quorum.given + o->sum.given;
+	int deadlines = nr_when(&o->when);
+	bool every = o->every.given, at = o->when.at.given, date = at && o->when.at.wall;
 	bool realtime = o->clock.given && o->clock.value == CLOCK_REALTIME;
+	const struct {
+		bool wrong;
+		const char *why;
+	} rules[] = {
+		{ conditions > 1, "--any, --all, --quorum and --sum are mutually exclusive" },
+		{ conditions && !o->keys.nr, "a condition requires keys: --key KEY" },
+		{ o->keys.nr > TWHEEL_MAX_KEYS, "an operation watches at most 64 keys" },
+		{ o->sum.given && !o->sum.value, "--sum must be at least 1" },
+		{ o->sum.given && have_needs(&o->keys),
+		  "--sum counts amounts: its keys cannot have a NEED" },
+		{ !every && (o->runs.given || o->fixed_delay),
+		  "--runs and --fixed-delay require --every" },
+		{ every && !o->every.value, "--every must not be 0" },
+		{ every && o->when.never, "--every and --never are mutually exclusive" },
+		{ every && (o->slack.given || o->coarse),
+		  "--slack and --coarse cannot be used with --every" },
+		{ deadlines > 1, "--in, --at and --never are mutually exclusive" },
+		{ !deadlines && !o->keys.nr && !every,
+		  "no deadline given: use --in TIME, --at POINT or --never" },
+		{ date && o->clock.given && !realtime,
+		  "--at with a date requires --clock realtime" },
+		{ at && !date && (!o->clock.given || realtime),
+		  "--at requires " POINT_EXPECTED "; --in is relative to now" },
+		{ o->cancel_on_set && !(at ? date : o->when.never && realtime),
+		  "--cancel-on-set requires --at with a date, or --never and --clock realtime" },
+		{ o->slack.given && o->coarse, "--slack and --coarse are mutually exclusive" },
+		{ o->queue.given && !o->detach, "--queue requires --detach" },
+		{ o->detach && !purgatory, "--detach requires a named purgatory: -p NAME" },
+		{ o->keys.nr && !purgatory, "--key requires a named purgatory: -p NAME" },
+	};
 
-	if (nr_when(&o->when) > 1)
-		return "--in, --at and --never are mutually exclusive";
-	if (!nr_when(&o->when) && !order->keys.nr && !o->every.given)
-		return "no deadline given: use --in TIME, --at POINT or --never";
-	if (o->when.at.given && o->when.at.wall && o->clock.given && !realtime)
-		return "--at with a date requires --clock realtime";
-	if (o->when.at.given && !o->when.at.wall && (!o->clock.given || realtime))
-		return "--at requires " POINT_EXPECTED "; --in is relative to now";
-	if (o->cancel_on_set && !(o->when.at.given ? o->when.at.wall : o->when.never && realtime))
-		return "--cancel-on-set requires --at with a date, or --never and --clock realtime";
-	if (o->slack.given && o->coarse)
-		return "--slack and --coarse are mutually exclusive";
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (rules[i].wrong)
+			return rules[i].why;
 	return NULL;
 }
 
-static const char *wrong_purgatory(const struct command_line *line,
-				   const struct order_options *o, const struct order *order)
+static void build(struct order *o)
 {
-	if (o->queue.given && !o->detach)
-		return "--queue requires --detach";
-	if (line->purgatory)
-		return NULL;
-	if (o->detach)
-		return "--detach requires a named purgatory: -p NAME";
-	if (order->keys.nr)
-		return "--key requires a named purgatory: -p NAME";
-	return NULL;
-}
+	struct twheel_add_args *args = &o->args;
 
-static void set_condition(struct twheel_add_args *args, const struct order_options *o,
-			  const struct watch_list *keys)
-{
+	*args = (struct twheel_add_args){
+		.flags = (o->when.at.given || o->cancel_on_set ? TWHEEL_ADD_ABSTIME : 0) |
+			 (o->detach ? TWHEEL_ADD_DETACHED : 0) |
+			 (o->cancel_on_set ? TWHEEL_ADD_CANCEL_ON_SET : 0) |
+			 (o->fixed_delay ? TWHEEL_ADD_FIXED_DELAY : 0),
+		.cookie = o->cookie.value,
+		.queue = o->queue.value,
+		.quorum = o->quorum.value,
+		.threshold = o->sum.value,
+		.keys = (uintptr_t)o->keys.specs,
+		.nr_keys = o->keys.nr,
+		.clock = o->clock.given ? o->clock.value : CLOCK_MONOTONIC,
+		.deadline = when_deadline(&o->when),
+		.slack = o->coarse ? TWHEEL_SLACK_COARSE : o->slack.value,
+		.period = o->every.value,
+		.runs = o->runs.value,
+	};
 	if (o->all)
 		args->condition = TWHEEL_COND_ALL;
 	else if (o->quorum.given)
 		args->condition = TWHEEL_COND_QUORUM;
 	else if (o->sum.given)
 		args->condition = TWHEEL_COND_SUM;
-	else if (keys->nr)
+	else if (o->keys.nr)
 		args->condition = TWHEEL_COND_ANY;
-	args->quorum = o->quorum.value;
-	args->threshold = o->sum.value;
-	args->keys = (uintptr_t)keys->specs;
-	args->nr_keys = keys->nr;
-
-	for (unsigned int i = 0; o->sum.given && i < keys->nr; i++)
-		keys->specs[i].need = 0;
-}
-
-static void set_time(struct twheel_add_args *args, const struct order_options *o)
-{
-	args->clock = o->clock.given ? o->clock.value : CLOCK_MONOTONIC;
+	for (unsigned int i = 0; o->sum.given && i < o->keys.nr; i++)
+		o->keys.specs[i].need = 0;
 	if (o->when.at.given && o->when.at.wall)
 		args->clock = CLOCK_REALTIME;
-	args->deadline = when_deadline(&o->when);
 	if (!nr_when(&o->when))
 		args->deadline = o->every.given ? o->every.value : TWHEEL_NEVER;
-	args->slack = o->coarse ? TWHEEL_SLACK_COARSE : o->slack.value;
-	args->period = o->every.value;
-	args->runs = o->runs.value;
-}
-
-static __u32 flags(const struct order_options *o)
-{
-	return (o->when.at.given || o->cancel_on_set ? TWHEEL_ADD_ABSTIME : 0) |
-	       (o->detach ? TWHEEL_ADD_DETACHED : 0) |
-	       (o->cancel_on_set ? TWHEEL_ADD_CANCEL_ON_SET : 0) |
-	       (o->fixed_delay ? TWHEEL_ADD_FIXED_DELAY : 0);
-}
-
-static bool build(struct command_line *line, const struct order_options *o,
-		  struct order *order)
-{
-	const char *wrong = wrong_condition(o, order);
-
-	if (!wrong)
-		wrong = wrong_period(o);
-	if (!wrong)
-		wrong = wrong_time(o, order);
-	if (!wrong)
-		wrong = wrong_purgatory(line, o, order);
-	if (wrong) {
-		line->outcome = wrong_usage(line, "%s", wrong);
-		return false;
-	}
-
-	order->args = (struct twheel_add_args){
-		.flags = flags(o),
-		.cookie = o->cookie.value,
-		.queue = o->queue.value,
-	};
-	set_condition(&order->args, o, &order->keys);
-	set_time(&order->args, o);
-	return true;
 }
 
 /* Parses and checks the arguments, without the device. Return: as take_arguments(). */
-static bool take_order(struct command_line *line, struct order *order)
+static bool take_order(struct command_line *line, struct order *o)
 {
-	struct order_options o = { };
 	const struct option_spec specs[] = {
-		{ "in", take_time, &o.when.in, TIME_EXPECTED },
-		{ "at", take_point, &o.when.at, POINT_EXPECTED },
-		{ "never", NULL, &o.when.never, NULL },
-		{ "clock", take_clock, &o.clock, "monotonic, boottime or realtime" },
-		{ "cancel-on-set", NULL, &o.cancel_on_set, NULL },
-		{ "slack", take_time, &o.slack, TIME_EXPECTED },
-		{ "coarse", NULL, &o.coarse, NULL },
-		{ "key", take_watch, &order->keys,
+		{ "in", take_time, &o->when.in, TIME_EXPECTED },
+		{ "at", take_point, &o->when.at, POINT_EXPECTED },
+		{ "never", NULL, &o->when.never, NULL },
+		{ "clock", take_clock, &o->clock, "monotonic, boottime or realtime" },
+		{ "cancel-on-set", NULL, &o->cancel_on_set, NULL },
+		{ "slack", take_time, &o->slack, TIME_EXPECTED },
+		{ "coarse", NULL, &o->coarse, NULL },
+		{ "key", take_watch, &o->keys,
 		  "KEY[*NEED]: " KEY_EXPECTED
 		  "; NEED: a whole number from 1 to 67108863 after '*'" },
-		{ "any", NULL, &o.any, NULL },
-		{ "all", NULL, &o.all, NULL },
-		{ "quorum", take_number32, &o.quorum, NUMBER32_EXPECTED },
-		{ "sum", take_number, &o.sum, NUMBER_EXPECTED },
-		{ "every", take_time, &o.every, TIME_EXPECTED },
-		{ "runs", take_number, &o.runs, NUMBER_EXPECTED },
-		{ "fixed-delay", NULL, &o.fixed_delay, NULL },
-		{ "cookie", take_number, &o.cookie, NUMBER_EXPECTED },
-		{ "detach", NULL, &o.detach, NULL },
-		{ "queue", take_queue, &o.queue, QUEUE_EXPECTED },
+		{ "any", NULL, &o->any, NULL },
+		{ "all", NULL, &o->all, NULL },
+		{ "quorum", take_number32, &o->quorum, NUMBER32_EXPECTED },
+		{ "sum", take_number, &o->sum, NUMBER_EXPECTED },
+		{ "every", take_time, &o->every, TIME_EXPECTED },
+		{ "runs", take_number, &o->runs, NUMBER_EXPECTED },
+		{ "fixed-delay", NULL, &o->fixed_delay, NULL },
+		{ "cookie", take_number, &o->cookie, NUMBER_EXPECTED },
+		{ "detach", NULL, &o->detach, NULL },
+		{ "queue", take_queue, &o->queue, QUEUE_EXPECTED },
 		{ }
 	};
+	const char *wrong;
 
-	*order = (struct order){ };
-	return take_arguments(line, add_help, specs, 0, 0) && build(line, &o, order);
+	*o = (struct order){ };
+	if (!take_arguments(line, add_help, specs, 0, 0))
+		return false;
+	wrong = wrong_options(o, line->purgatory);
+	if (wrong)
+		line->outcome = wrong_usage(line, "%s", wrong);
+	else
+		build(o);
+	return !wrong;
 }
 
 /*
@@ -279,19 +243,13 @@ static bool print_added(const struct command_line *line, const struct twheel_add
 	return show_change(line, object, "operation %llu is pending", args->id);
 }
 
-/* Return: the keys, if the condition counts satisfied ones. */
-static const struct watch_list *counted_keys(const struct order *order)
-{
-	__u32 condition = order->args.condition;
-
-	return condition == TWHEEL_COND_NONE || condition == TWHEEL_COND_SUM ? NULL : &order->keys;
-}
-
 /* Prints the events of the operation, including the last one. */
 static enum outcome follow(const struct command_line *line, const struct order *order, int fd)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-	const struct watch_list *keys = counted_keys(order);
+	__u32 condition = order->args.condition;
+	/* The condition counts satisfied keys. */
+	bool counted = condition != TWHEEL_COND_NONE && condition != TWHEEL_COND_SUM;
 	struct twheel_event event;
 	ssize_t nr;
 
@@ -301,7 +259,7 @@ static enum outcome follow(const struct command_line *line, const struct order *
 		nr = twheel_read_events(fd, &event, 1);
 		if (nr < 0 && errno != EAGAIN && errno != EINTR)
 			return device_failure("reading an event");
-		if (nr > 0 && !show_event(&event, keys, line->json))
+		if (nr > 0 && !show_event(&event, counted ? &order->keys : NULL, line->json))
 			return OUTCOME_DEVICE;
 	} while (nr < 0 || (nr && event.flags & TWHEEL_EVENT_MORE));
 	if (!nr) {
@@ -331,13 +289,10 @@ static enum outcome add(struct command_line *line, struct order *order)
 
 enum outcome add_command(struct command_line *line)
 {
-	enum outcome outcome;
 	struct order order;
 
 	if (take_order(line, &order))
-		outcome = add(line, &order);
-	else
-		outcome = line->outcome;
+		line->outcome = add(line, &order);
 	free(order.keys.specs);
-	return outcome;
+	return line->outcome;
 }
