@@ -2,48 +2,28 @@
 /*
  * Parses deadlines.
  */
+#include <fnmatch.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "twheelctl.h"
 
 #define MAX_SECONDS	(INT64_MAX / NSEC_PER_SEC)
 
-/* Matches @pattern, where '0' is any digit. Return: the text after it, or NULL. */
-static const char *skip(const char *text, const char *pattern)
-{
-	for (; *pattern; pattern++, text++) {
-		bool digit = *text >= '0' && *text <= '9';
-
-		if (*pattern == '0' ? !digit : *text != *pattern)
-			return NULL;
-	}
-	return text;
-}
-
-static int digits(const char *text, int nr)
-{
-	int number = 0;
-
-	while (nr--)
-		number = number * 10 + *text++ - '0';
-	return number;
-}
-
 /* Z, +01:00 or -01:00. Return: false if @text is none of them. */
 static bool parse_zone(const char *text, long *seconds)
 {
-	int sign = *text == '-' ? -1 : 1;
 	int hours, minutes;
 
 	*seconds = 0;
 	if (!strcmp(text, "Z"))
 		return true;
-	if ((*text != '+' && *text != '-') || !skip(text + 1, "00:00") || text[6])
+	if (fnmatch("[-+][0-9][0-9]:[0-9][0-9]", text, 0))
 		return false;
-	hours = digits(text + 1, 2);
-	minutes = digits(text + 4, 2);
-	*seconds = sign * (hours * 3600L + minutes * 60L);
+	hours = atoi(text + 1);
+	minutes = atoi(text + 4);
+	*seconds = (*text == '-' ? -1 : 1) * (hours * 3600L + minutes * 60L);
 	return hours < 24 && minutes < 60;
 }
 
@@ -90,7 +70,7 @@ bool take_point(const char *text, void *to)
 	struct point *point = to;
 
 	point->given = true;
-	point->wall = *text == '@' || skip(text, "0000-");
+	point->wall = *text == '@' || !fnmatch("[0-9][0-9][0-9][0-9]-*", text, 0);
 	if (point->wall)
 		return parse_wall(text + (*text == '@'), &point->ns);
 	return parse_time(text, &point->ns);
