@@ -89,47 +89,33 @@ static void print_usage(void)
 	fputs(usage_bottom, stdout);
 }
 
-/* Return: the number of commands that start with @start, 0 if it is empty. */
-static int nr_starting(const char *start)
+/* Return: a command by its name or a unique prefix; or NULL, which has been reported. */
+static const struct command_entry *find_command(const char *name)
 {
+	const struct command_entry *found = NULL, *entry;
+	const char *before = ": ";
+	size_t len = strlen(name);
 	int nr = 0;
 
-	for (const struct command_entry *entry = commands; entry->name; entry++)
-		nr += *start && !strncmp(entry->name, start, strlen(start));
-	return nr;
-}
-
-/* Prints the commands that start with @name. */
-static void report_unknown(const char *name)
-{
-	bool ambiguous = nr_starting(name);
-	const char *before = ": ";
-
-	fprintf(stderr, "twheelctl: %s command '%s'", ambiguous ? "ambiguous" : "unknown", name);
-	for (const struct command_entry *entry = commands; entry->name && ambiguous; entry++) {
-		if (strncmp(entry->name, name, strlen(name)))
+	for (entry = commands; entry->name; entry++) {
+		if (!strcmp(entry->name, name))
+			return entry;
+		if (!len || strncmp(entry->name, name, len))
+			continue;
+		found = entry;
+		nr++;
+	}
+	if (nr == 1)
+		return found;
+	fprintf(stderr, "twheelctl: %s command '%s'", nr ? "ambiguous" : "unknown", name);
+	for (entry = commands; nr && entry->name; entry++) {
+		if (strncmp(entry->name, name, len))
 			continue;
 		fprintf(stderr, "%s%s", before, entry->name);
 		before = ", ";
 	}
 	fputs("\n", stderr);
 	try_help(NULL);
-}
-
-/* Return: a command by its name or a unique prefix; or NULL, which has been reported. */
-static const struct command_entry *find_command(const char *name)
-{
-	const struct command_entry *found = NULL;
-
-	for (const struct command_entry *entry = commands; entry->name; entry++) {
-		if (!strcmp(entry->name, name))
-			return entry;
-		if (!strncmp(entry->name, name, strlen(name)))
-			found = entry;
-	}
-	if (found && nr_starting(name) == 1)
-		return found;
-	report_unknown(name);
 	return NULL;
 }
 
