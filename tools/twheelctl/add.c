@@ -272,7 +272,7 @@ static enum outcome follow(const struct command_line *line, const struct order *
 static enum outcome add(struct command_line *line, struct order *order)
 {
 	bool detached = order->args.flags & TWHEEL_ADD_DETACHED;
-	int fd = detached ? open_named(line, O_WRONLY) : open_purgatory(line);
+	int fd = detached ? open_named(line, O_WRONLY) : open_purgatory(line, O_RDWR);
 	enum outcome outcome = OUTCOME_OK;
 
 	if (fd < 0)

@@ -170,14 +170,6 @@ static void advise_group(const char *path)
 			node.st_gid);
 }
 
-static enum outcome not_loaded(const char *path)
-{
-	fprintf(stderr, "twheelctl: %s: %s\n", path, access("/sys/module/twheel", F_OK) ?
-		"the module is not loaded: modprobe twheel, or insmod twheel.ko" :
-		"the module is loaded, but the node is hidden from this process, or of an earlier purgatory: see the settings of its service or container, and restart the service or create the container anew");
-	return OUTCOME_DEVICE;
-}
-
 /* @purgatory: NULL for /dev/twheel and /dev/twheel-control */
 static enum outcome node_failure(const char *path, const char *purgatory)
 {
@@ -187,7 +179,10 @@ static enum outcome node_failure(const char *path, const char *purgatory)
 	if (error == ENOENT || error == ENXIO || error == ENODEV) {
 		if (purgatory && !access(TWHEEL_DEVICE, F_OK))
 			return no_purgatory(purgatory);
-		return not_loaded(path);
+		fprintf(stderr, "twheelctl: %s: %s\n", path, access("/sys/module/twheel", F_OK) ?
+			"the module is not loaded: modprobe twheel, or insmod twheel.ko" :
+			"the module is loaded, but the node is hidden from this process, or of an earlier purgatory: see the settings of its service or container, and restart the service or create the container anew");
+		return OUTCOME_DEVICE;
 	}
 	outcome = report(OPEN, path, error);
 	if (error == EACCES)
@@ -227,8 +222,17 @@ static void node_path(char path[NODE_PATH_SIZE], const char *purgatory)
 		 purgatory ? purgatory : "");
 }
 
-static int opened(struct command_line *line, int fd)
+int open_node(const char *purgatory, int mode)
 {
+	char path[NODE_PATH_SIZE];
+
+	node_path(path, purgatory);
+	return open(path, mode | O_NONBLOCK | O_CLOEXEC);
+}
+
+int open_purgatory(struct command_line *line, int mode)
+{
+	int fd = open_node(line->purgatory, mode);
 	char path[NODE_PATH_SIZE];
 
 	if (fd < 0) {
@@ -238,34 +242,13 @@ static int opened(struct command_line *line, int fd)
 	return fd;
 }
 
-int open_purgatory(struct command_line *line)
-{
-	int fd = line->purgatory ? twheel_open_named(line->purgatory, O_NONBLOCK) :
-				   twheel_open(O_NONBLOCK);
-
-	return opened(line, fd);
-}
-
-int open_read_only(const char *purgatory)
-{
-	char path[NODE_PATH_SIZE];
-
-	node_path(path, purgatory);
-	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-}
-
 int open_named(struct command_line *line, int mode)
 {
-	int fd;
-
-	if (!line->purgatory) {
-		fprintf(stderr,
-			"twheelctl %s: no purgatory given: use -p NAME, or set TWHEEL_PURGATORY in the environment; 'twheelctl list' lists the purgatories.\n",
-			line->command);
-		line->outcome = OUTCOME_USAGE;
-		return -1;
-	}
-	fd = mode == O_RDONLY ? open_read_only(line->purgatory) :
-				twheel_open_named(line->purgatory, mode | O_NONBLOCK);
-	return opened(line, fd);
+	if (line->purgatory)
+		return open_purgatory(line, mode);
+	fprintf(stderr,
+		"twheelctl %s: no purgatory given: use -p NAME, or set TWHEEL_PURGATORY in the environment; 'twheelctl list' lists the purgatories.\n",
+		line->command);
+	line->outcome = OUTCOME_USAGE;
+	return -1;
 }

@@ -87,7 +87,7 @@ size_t read_named(const char *class, struct named **list)
 
 static int query_one(struct named *named)
 {
-	int fd = open_read_only(named->state.name), error = 0;
+	int fd = open_node(named->state.name, O_RDONLY), error = 0;
 	struct twheel_query_args found;
 	long nr;
 

@@ -452,7 +452,7 @@ static void wait_for_events(const struct restore *restore)
 /* Each file has a limit of its own. */
 static void use_another_file(struct restore *restore)
 {
-	int fd = twheel_open_named(restore->name, O_RDWR | O_NONBLOCK);
+	int fd = open_node(restore->name, O_RDWR);
 
 	if (fd < 0)
 		return;
@@ -587,7 +587,7 @@ static void restore_purgatory(struct restore *restore, struct purgatory *purgato
 /* A second restore would double the operations. A failure to open is reported later. */
 static void expect_empty(struct restore *restore, const char *name)
 {
-	int fd = open_read_only(name);
+	int fd = open_node(name, O_RDONLY);
 	struct twheel_query_args query = { };
 	unsigned long long pending, unread;
 

@@ -386,16 +386,16 @@ bool named_exists(const char *name);
 bool device_present(void);
 
 /*
- * Opens the purgatory of a command; without a name, a private one.
- * Return: a non-blocking descriptor; on failure -1, with the reason printed and line->outcome set.
+ * Opens a purgatory; for NULL, a private one. @mode is as for open().
+ * Return: a non-blocking descriptor; on failure -1, with errno set.
  */
-int open_purgatory(struct command_line *line);
+int open_node(const char *purgatory, int mode);
 
-/* open_purgatory() for commands that require a named purgatory; @mode is as for open(). */
+/* open_node() for the purgatory of a command. It prints a failure and sets line->outcome. */
+int open_purgatory(struct command_line *line, int mode);
+
+/* open_purgatory() for commands that require a named purgatory. */
 int open_named(struct command_line *line, int mode);
-
-/* Return: a non-blocking descriptor of a named purgatory; on failure -1, with errno set. */
-int open_read_only(const char *purgatory);
 
 /*
  * Reports a call that failed with errno, with advice.
