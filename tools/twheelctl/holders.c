@@ -140,17 +140,9 @@ static void print_file(struct holders *holders, struct holder *holder)
 	holders->nr++;
 }
 
-static void examine_file(struct holders *holders, const char *pid, const char *fd)
-{
-	const char *only = holders->line->purgatory;
-	struct holder holder = { .pid = pid, .fd = fd };
-
-	if (read_fdinfo(&holder) && (!only || !strcmp(only, holder.name)))
-		print_file(holders, &holder);
-}
-
 static void examine_process(struct holders *holders, const char *pid)
 {
+	const char *only = holders->line->purgatory;
 	struct dirent *entry;
 	char path[300];
 	DIR *dir;
@@ -162,9 +154,13 @@ static void examine_process(struct holders *holders, const char *pid)
 		holders->hidden += errno == EACCES || errno == EPERM;
 		return;
 	}
-	while ((entry = readdir(dir)))
-		if (isdigit((unsigned char)*entry->d_name))
-			examine_file(holders, pid, entry->d_name);
+	while ((entry = readdir(dir))) {
+		struct holder holder = { .pid = pid, .fd = entry->d_name };
+
+		if (isdigit((unsigned char)*entry->d_name) && read_fdinfo(&holder) &&
+		    (!only || !strcmp(only, holder.name)))
+			print_file(holders, &holder);
+	}
 	closedir(dir);
 }
 
@@ -182,26 +178,21 @@ static void print_name(struct holders *holders, const char *kind, const char *na
 	holders->nr++;
 }
 
-static void examine_purgatories(struct holders *holders)
+static void print_names(struct holders *holders)
 {
+	DIR *modules = opendir(MODULES);
+	struct dirent *entry;
 	struct named *list;
 	size_t nr = read_named(PURGATORY_CLASS, &list);
 
 	for (size_t i = 0; i < nr; i++)
 		print_name(holders, "purgatory", list[i].state.name);
 	free(list);
-}
-
-static void examine_modules(struct holders *holders)
-{
-	struct dirent *entry;
-	DIR *dir = opendir(MODULES);
-
-	while (dir && (entry = readdir(dir)))
+	while (modules && (entry = readdir(modules)))
 		if (*entry->d_name != '.')
 			print_name(holders, "module", entry->d_name);
-	if (dir)
-		closedir(dir);
+	if (modules)
+		closedir(modules);
 }
 
 static bool examine_processes(struct holders *holders)
@@ -228,10 +219,8 @@ enum outcome holders_command(struct command_line *line)
 		return OUTCOME_DEVICE;
 	if (!examine_processes(&holders))
 		return refused(line, "cannot read /proc");
-	if (!line->purgatory) {
-		examine_purgatories(&holders);
-		examine_modules(&holders);
-	}
+	if (!line->purgatory)
+		print_names(&holders);
 	/* A removed purgatory may still be open. */
 	if (!holders.nr && line->purgatory && !named_exists(line->purgatory))
 		return no_purgatory(line->purgatory);
