@@ -17,20 +17,10 @@ static unsigned int nr_shown(const struct twheel_pending *pending)
 							 TWHEEL_PENDING_KEYS;
 }
 
-json_t *json_pending_keys(const struct twheel_pending *pending)
-{
-	char text[TWHEEL_KEY_FORMAT_SIZE];
-	json_t *keys = json_array();
-
-	for (unsigned int i = 0; i < nr_shown(pending); i++)
-		json_array_append_new(keys, json_string(twheel_key_format(pending->keys[i],
-									  text)));
-	return keys;
-}
-
 json_t *json_pending(const struct twheel_pending *pending)
 {
-	json_t *object;
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+	json_t *object, *keys = json_array();
 
 	object = json_pack("{s:s,s:o,s:b,s:b,s:o,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:b,s:b,s:o,s:b}",
 			   "type", "operation",
@@ -52,6 +42,10 @@ json_t *json_pending(const struct twheel_pending *pending)
 			   "idle", pending->flags & TWHEEL_PENDING_IDLE);
 	json_object_set_new(object, "queue", json_integer(pending->queue));
 	json_object_set_new(object, "nr_keys", json_integer(pending->nr_keys));
+	for (unsigned int i = 0; i < nr_shown(pending); i++)
+		json_array_append_new(keys, json_string(twheel_key_format(pending->keys[i],
+									  text)));
+	json_object_set_new(object, "keys", keys);
 	return object;
 }
 
@@ -101,12 +95,9 @@ void print_pending(const struct twheel_pending *pending)
 void show_pending(const struct twheel_pending *pending, void *context)
 {
 	struct listing *listing = context;
-	json_t *object;
 
 	if (listing->json) {
-		object = json_pending(pending);
-		json_object_set_new(object, "keys", json_pending_keys(pending));
-		print_json(object);
+		print_json(json_pending(pending));
 		return;
 	}
 	if (!listing->begun)

@@ -152,12 +152,8 @@ static void print_frame_json(const struct top *t)
 	for (size_t i = 0; i < NR_COUNTS; i++)
 		json_object_set_new(object, counts[i].rate,
 				    t->elapsed > 0 ? json_real(rate_of(t, i)) : json_null());
-	for (unsigned int i = 0; i < nr_rows(t); i++) {
-		json_t *pending = json_pending(&t->pending[i]);
-
-		json_object_set_new(pending, "keys", json_pending_keys(&t->pending[i]));
-		json_array_append_new(next, pending);
-	}
+	for (unsigned int i = 0; i < nr_rows(t); i++)
+		json_array_append_new(next, json_pending(&t->pending[i]));
 	json_object_set_new(object, "next", next);
 	print_json(object);
 }

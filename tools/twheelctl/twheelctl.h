@@ -288,13 +288,10 @@ enum outcome event_outcome(const struct twheel_event *event);
 
 /* pending.c: pending operations and the counts of a purgatory, as text and JSON. */
 
-/* Return: an operation as a JSON object, without its keys. */
+/* Return: an operation with the keys in @pending as a JSON object. */
 json_t *json_pending(const struct twheel_pending *pending);
 
-/* Return: the keys in @pending as a JSON array. */
-json_t *json_pending_keys(const struct twheel_pending *pending);
-
-/* Return: an operation with all of its keys, as of twheel_info(), as a JSON object. */
+/* json_pending() with all keys and their needs, as of twheel_info(). */
 json_t *json_info(const struct twheel_pending *pending, const struct twheel_watch_spec *keys);
 
 /* Print the header and a line of the table of operations. */
