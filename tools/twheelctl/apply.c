@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,17 +41,18 @@ DEFAULT_FOLDER ". Each line has the arguments of 'twheelctl create',\n"
 "\n"
 "Exits with the status of the first failure.\n";
 
-static void note(struct command_line *line, enum outcome outcome)
+/* Reports what is skipped, and why. The first outcome is that of the command. */
+__attribute__((format(printf, 3, 4)))
+static void refuse(struct command_line *line, enum outcome outcome, const char *format, ...)
 {
-	if (line->outcome == OUTCOME_OK)
-		line->outcome = outcome;
-}
+	va_list args;
 
-static void refuse(struct command_line *line, const char *path, const char *why,
-		   enum outcome outcome)
-{
-	fprintf(stderr, "twheelctl: %s: %s\n", path, why);
-	note(line, outcome);
+	fputs("twheelctl: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	line->outcome = line->outcome ?: outcome;
 }
 
 /* Return: NULL, or the reason why the line is wrong. The first word is left to getopt. */
@@ -94,13 +96,6 @@ static enum outcome apply_text(const struct command_line *line, char *text)
 	return of_text.outcome == OUTCOME_OK ? OUTCOME_USAGE : of_text.outcome;
 }
 
-static void skip(struct command_line *line, const char *path, unsigned long nr, const char *what,
-		 enum outcome outcome)
-{
-	fprintf(stderr, "twheelctl: %s:%lu: %s skipped\n", path, nr, what);
-	note(line, outcome);
-}
-
 static void apply_lines(struct command_line *line, const char *path, char *text)
 {
 	enum outcome outcome;
@@ -111,7 +106,7 @@ static void apply_lines(struct command_line *line, const char *path, char *text)
 		nr++;
 		outcome = apply_text(line, next);
 		if (outcome != OUTCOME_OK)
-			skip(line, path, nr, "line", outcome);
+			refuse(line, outcome, "%s:%lu: line skipped", path, nr);
 	}
 }
 
@@ -124,11 +119,11 @@ static void apply_text_file(struct command_line *line, const char *path, FILE *f
 	ssize_t length = getdelim(&text, &size, 0, file);
 
 	if (length < 0 && !feof(file)) {
-		refuse(line, path, strerror(errno), OUTCOME_DEVICE);
+		refuse(line, OUTCOME_DEVICE, "%s: %s", path, strerror(errno));
 	} else if (length > 0 && !text[length - 1]) {
 		for (ssize_t i = 0; i < length; i++)
 			nr += text[i] == '\n';
-		skip(line, path, nr, "a NUL byte, file", OUTCOME_USAGE);
+		refuse(line, OUTCOME_USAGE, "%s:%lu: a NUL byte, file skipped", path, nr);
 	} else if (length > 0) {
 		apply_lines(line, path, text);
 	}
@@ -143,11 +138,11 @@ static void apply_file(struct command_line *line, const char *path)
 	struct stat stat;
 
 	if (!file || fstat(fd, &stat))
-		refuse(line, path, strerror(errno), OUTCOME_DEVICE);
+		refuse(line, OUTCOME_DEVICE, "%s: %s", path, strerror(errno));
 	else if (!S_ISREG(stat.st_mode))
-		refuse(line, path, "not a regular file", OUTCOME_DEVICE);
+		refuse(line, OUTCOME_DEVICE, "%s: not a regular file", path);
 	else if (stat.st_size > MAX_SIZE)
-		refuse(line, path, "larger than 16 MiB", OUTCOME_USAGE);
+		refuse(line, OUTCOME_USAGE, "%s: larger than 16 MiB", path);
 	else
 		apply_text_file(line, path, file);
 	if (file)
@@ -168,12 +163,12 @@ static void apply_folder(struct command_line *line, const char *path)
 	char *file;
 
 	if (nr < 0) {
-		refuse(line, path, strerror(errno), OUTCOME_DEVICE);
+		refuse(line, OUTCOME_DEVICE, "%s: %s", path, strerror(errno));
 		return;
 	}
 	for (int i = 0; i < nr; i++) {
 		if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) {
-			refuse(line, path, strerror(errno), OUTCOME_DEVICE);
+			refuse(line, OUTCOME_DEVICE, "%s: %s", path, strerror(errno));
 		} else {
 			apply_file(line, file);
 			free(file);
