@@ -2,8 +2,6 @@
 /*
  * twheelctl signal, complete, cancel and rearm: end or move pending operations.
  */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "twheelctl.h"

@@ -3,7 +3,6 @@
  * twheelctl watch: prints the events of the detached operations of a purgatory.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
