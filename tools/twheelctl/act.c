@@ -128,31 +128,6 @@ static bool take_id(struct command_line *line, bool instead, const char *option,
 	return false;
 }
 
-static enum outcome complete(struct command_line *line, __u64 id, bool all, __u64 value,
-			     int error)
-{
-	int fd = open_named(line, O_WRONLY);
-	unsigned int nr;
-	int result;
-
-	if (fd < 0)
-		return line->outcome;
-	if (all)
-		result = twheel_complete_all(fd, value, -error, TWHEEL_COMPLETE_OTHERS, &nr);
-	else if (error)
-		result = twheel_complete_error(fd, id, -error);
-	else
-		result = twheel_complete(fd, id, value);
-	line->outcome = result ? refused(line, "completion failed") : OUTCOME_OK;
-	close(fd);
-
-	if (!line->outcome && all)
-		print_number(line, "completed", nr);
-	else if (!line->outcome)
-		print_one(line, "completed", id);
-	return line->outcome;
-}
-
 enum outcome complete_command(struct command_line *line)
 {
 	struct number value = { };
@@ -164,14 +139,32 @@ enum outcome complete_command(struct command_line *line)
 		{ "error", take_error, &error, "the name of an error such as EINVAL" },
 		{ }
 	};
+	unsigned int nr;
 	__u64 id = 0;
+	int fd, result;
 
 	if (!take_arguments(line, complete_help, specs, 0, 1) ||
 	    !take_id(line, all, "--all", &id))
 		return line->outcome;
 	if (value.given && error)
 		return wrong_usage(line, "--value and --error are mutually exclusive");
-	return complete(line, id, all, value.value, error);
+	fd = open_named(line, O_WRONLY);
+	if (fd < 0)
+		return line->outcome;
+	if (all)
+		result = twheel_complete_all(fd, value.value, -error, TWHEEL_COMPLETE_OTHERS, &nr);
+	else if (error)
+		result = twheel_complete_error(fd, id, -error);
+	else
+		result = twheel_complete(fd, id, value.value);
+	line->outcome = result ? refused(line, "completion failed") : OUTCOME_OK;
+	close(fd);
+
+	if (!line->outcome && all)
+		print_number(line, "completed", nr);
+	else if (!line->outcome)
+		print_one(line, "completed", id);
+	return line->outcome;
 }
 
 enum outcome cancel_command(struct command_line *line)

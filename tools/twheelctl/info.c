@@ -31,34 +31,9 @@ static void print_key(const struct twheel_watch_spec *spec, __u32 condition)
 		puts(", satisfied");
 }
 
-static void print_condition(const struct twheel_pending *p)
-{
-	printf("condition   %s", condition_name(p->condition));
-	if (p->condition == TWHEEL_COND_SUM)
-		printf(", %llu missing", p->missing);
-	else if (p->condition != TWHEEL_COND_NONE)
-		printf(", %llu of its %u key%s missing", p->missing, p->nr_keys,
-		       p->nr_keys == 1 ? "" : "s");
-	putchar('\n');
-}
-
-static void print_period(const struct twheel_pending *p)
-{
-	char period[TIME_TEXT_SIZE];
-
-	if (!p->period)
-		return;
-	printf("period      %s", format_time(period, p->period));
-	if (p->flags & TWHEEL_PENDING_FIXED_DELAY)
-		fputs(", from the read of the previous event", stdout);
-	if (p->runs)
-		printf(", %llu left", p->runs);
-	putchar('\n');
-}
-
 static void print_info(const struct twheel_pending *p, const struct twheel_watch_spec *keys)
 {
-	char remaining[TIME_TEXT_SIZE];
+	char time[TIME_TEXT_SIZE];
 
 	printf("operation   %llu", p->id);
 	if (p->flags & TWHEEL_PENDING_DETACHED)
@@ -69,12 +44,25 @@ static void print_info(const struct twheel_pending *p, const struct twheel_watch
 	else if (p->remaining > INT64_MAX)
 		puts("deadline    never");
 	else
-		printf("deadline    in %s (%s%s%s)\n", format_time(remaining, p->remaining),
+		printf("deadline    in %s (%s%s%s)\n", format_time(time, p->remaining),
 		       clock_name(p->clock),
 		       p->flags & TWHEEL_PENDING_CELL ? ", in a cell" : "",
 		       p->flags & TWHEEL_PENDING_CANCEL_ON_SET ? ", cancelled if that is set" : "");
-	print_period(p);
-	print_condition(p);
+	if (p->period) {
+		printf("period      %s", format_time(time, p->period));
+		if (p->flags & TWHEEL_PENDING_FIXED_DELAY)
+			fputs(", from the read of the previous event", stdout);
+		if (p->runs)
+			printf(", %llu left", p->runs);
+		putchar('\n');
+	}
+	printf("condition   %s", condition_name(p->condition));
+	if (p->condition == TWHEEL_COND_SUM)
+		printf(", %llu missing", p->missing);
+	else if (p->condition != TWHEEL_COND_NONE)
+		printf(", %llu of its %u key%s missing", p->missing, p->nr_keys,
+		       p->nr_keys == 1 ? "" : "s");
+	putchar('\n');
 	for (__u32 i = 0; i < p->nr_keys && i < TWHEEL_MAX_KEYS; i++)
 		print_key(&keys[i], p->condition);
 }

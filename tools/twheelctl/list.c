@@ -21,30 +21,26 @@ static const char list_help[] =
 "Operations are in no particular order. An operation that is pending during the\n"
 "whole listing is listed once.\n";
 
-static void print_named(const struct named *named, int width)
-{
-	const struct twheel_query_args *q = &named->state;
-
-	if (named->error)
-		printf("%-*s  %8s  %8u  %8s  %8s  %8s  %8s  %6s  %8s\n", width, q->name, "-",
-		       q->max_pending, "-", "-", "-", "-", "-", "-");
-	else
-		printf("%-*s  %8llu  %8u  %8llu  %8llu  %8llu  %8llu  %6u  %8llu\n", width, q->name,
-		       q->pending, q->max_pending, q->detached, q->detached_unread, q->keys,
-		       q->watches, q->files, q->rejected);
-}
-
 static void print_table(const struct named *list, size_t nr)
 {
-	size_t width = strlen("NAME");
+	int width = strlen("NAME");
 
 	for (size_t i = 0; i < nr; i++)
-		if (strlen(list[i].state.name) > width)
+		if ((int)strlen(list[i].state.name) > width)
 			width = strlen(list[i].state.name);
-	printf("%-*s  %8s  %8s  %8s  %8s  %8s  %8s  %6s  %8s\n", (int)width, "NAME", "PENDING",
+	printf("%-*s  %8s  %8s  %8s  %8s  %8s  %8s  %6s  %8s\n", width, "NAME", "PENDING",
 	       "LIMIT", "DETACHED", "UNREAD", "KEYS", "WATCHES", "FILES", "REJECTED");
-	for (size_t i = 0; i < nr; i++)
-		print_named(&list[i], width);
+	for (const struct named *named = list; named < list + nr; named++) {
+		const struct twheel_query_args *q = &named->state;
+
+		if (named->error)
+			printf("%-*s  %8s  %8u  %8s  %8s  %8s  %8s  %6s  %8s\n", width, q->name,
+			       "-", q->max_pending, "-", "-", "-", "-", "-", "-");
+		else
+			printf("%-*s  %8llu  %8u  %8llu  %8llu  %8llu  %8llu  %6u  %8llu\n", width,
+			       q->name, q->pending, q->max_pending, q->detached,
+			       q->detached_unread, q->keys, q->watches, q->files, q->rejected);
+	}
 }
 
 /* An empty list is not an error, a missing module is. */

@@ -149,7 +149,7 @@ static enum outcome save_queue(struct saving *saving, __u32 queue, __u64 max)
 static enum outcome save_purgatory(struct saving *saving)
 {
 	struct twheel_query_args *query = &saving->query;
-	enum outcome outcome = OUTCOME_OK;
+	enum outcome outcome;
 
 	if (!save_properties(saving))
 		return OUTCOME_DEVICE;
@@ -211,12 +211,6 @@ static enum outcome remove_saved(struct saving *saving)
 	return OUTCOME_OK;
 }
 
-static enum outcome stopped(void)
-{
-	fputs("twheelctl save: interrupted\n", stderr);
-	return OUTCOME_FAILED;
-}
-
 static enum outcome save(const struct command_line *line, const char *const *names, size_t nr,
 			 bool remove)
 {
@@ -232,8 +226,10 @@ static enum outcome save(const struct command_line *line, const char *const *nam
 	catch_interrupts();
 	for (size_t i = 0; !outcome && i < nr; i++)
 		outcome = save_purgatory(&list[i]);
-	if (!outcome && interrupted())
-		outcome = stopped();
+	if (!outcome && interrupted()) {
+		fprintf(stderr, "twheelctl %s: interrupted\n", line->command);
+		outcome = OUTCOME_FAILED;
+	}
 	if (!outcome && !save_end())
 		outcome = OUTCOME_DEVICE;
 	for (size_t i = 0; !outcome && remove && i < nr; i++)

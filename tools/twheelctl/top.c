@@ -77,19 +77,6 @@ static unsigned int nr_rows(const struct top *t)
 	return nr;
 }
 
-static bool take_frame(struct top *t)
-{
-	t->elapsed = t->taken ? (t->frames.taken - t->taken) / 1e9 : 0;
-	t->taken = t->frames.taken;
-	t->last = t->query;
-	t->listed = 0;
-	if (query_others(t->fd, &t->query) ||
-	    list_pending(t->fd, MAX_LISTED, keep_pending, t) < 0)
-		return false;
-	qsort(t->pending, t->listed, sizeof(*t->pending), compare_deadlines);
-	return true;
-}
-
 /* The counts with rates, and their names. */
 static const struct {
 	const char *name;
@@ -162,8 +149,14 @@ static enum outcome show_frame(struct frames *frames)
 {
 	struct top *t = (struct top *)frames;
 
-	if (!take_frame(t))
+	t->elapsed = t->taken ? (frames->taken - t->taken) / 1e9 : 0;
+	t->taken = frames->taken;
+	t->last = t->query;
+	t->listed = 0;
+	if (query_others(t->fd, &t->query) ||
+	    list_pending(t->fd, MAX_LISTED, keep_pending, t) < 0)
 		return refused(frames->line, frames->line->purgatory);
+	qsort(t->pending, t->listed, sizeof(*t->pending), compare_deadlines);
 	if (frames->line->json)
 		print_frame_json(t);
 	else
