@@ -7,6 +7,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,21 +86,10 @@ static const char *find_field(const char *line, const char *field)
 	return NULL;
 }
 
-/* Return: the end of the number, NULL if there is none. */
-static const char *parse_number(const char *text, __u64 *number)
-{
-	char *end;
-
-	if (!text || !isdigit((unsigned char)*text))
-		return NULL;
-	*number = strtoull(text, &end, 10);
-	return end;
-}
-
 static bool parse_histogram(const char *text, struct wheel *wheel)
 {
 	for (int i = 0; i < WHEEL_LATE_BUCKETS; i++) {
-		text = parse_number(text, &wheel->late[i]);
+		text = parse_digits(text, UINT64_MAX, &wheel->late[i]);
 		if (!text || *text != (i < WHEEL_LATE_BUCKETS - 1 ? ',' : ' '))
 			return false;
 		text++;
@@ -112,7 +102,7 @@ static bool parse_counts(const char *line, const char *const *names, size_t nr, 
 	const char *end;
 
 	for (size_t i = 0; i < nr; i++) {
-		end = parse_number(find_field(line, names[i]), &counts[i]);
+		end = parse_digits(find_field(line, names[i]), UINT64_MAX, &counts[i]);
 		if (!end || (*end && !isspace((unsigned char)*end)))
 			return false;
 	}
@@ -139,26 +129,12 @@ static bool parse_wheel(const char *line, struct wheel *wheel)
 	       parse_histogram(find_field(line, "late"), wheel);
 }
 
-static struct wheel *find_wheel(struct wheel *list, size_t nr, const struct wheel *wheel)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (!strcmp(list[i].name, wheel->name) && !strcmp(list[i].clock, wheel->clock))
-			return &list[i];
-	return NULL;
-}
-
 static void add_up(struct wheel *sum, const struct wheel *wheel)
 {
 	for (size_t i = 0; i < NR_WHEEL_COUNTS; i++)
 		(&sum->pending)[i] += (&wheel->pending)[i];
 	for (int i = 0; i < WHEEL_LATE_BUCKETS; i++)
 		sum->late[i] += wheel->late[i];
-}
-
-static bool parse_user(const char *line, struct user *user)
-{
-	return !strncmp(line, USER_PREFIX, strlen(USER_PREFIX)) &&
-	       parse_counts(line, user_counts, NR_USER_COUNTS, &user->uid);
 }
 
 /**
@@ -179,10 +155,11 @@ struct counts {
 
 static void take_line(struct counts *counts, const char *line)
 {
-	struct wheel wheel, *same;
+	struct wheel wheel;
 	struct user user;
 
-	if (parse_user(line, &user)) {
+	if (!strncmp(line, USER_PREFIX, strlen(USER_PREFIX)) &&
+	    parse_counts(line, user_counts, NR_USER_COUNTS, &user.uid)) {
 		counts->users = must_realloc(counts->users, counts->nr_users + 1, sizeof(user));
 		counts->users[counts->nr_users++] = user;
 		return;
@@ -191,10 +168,13 @@ static void take_line(struct counts *counts, const char *line)
 		counts->unknown += is_wheel(line);
 		return;
 	}
-	same = find_wheel(counts->wheels, counts->nr_wheels, &wheel);
-	if (same) {
-		add_up(same, &wheel);
-		return;
+	for (size_t i = 0; i < counts->nr_wheels; i++) {
+		struct wheel *sum = &counts->wheels[i];
+
+		if (!strcmp(sum->name, wheel.name) && !strcmp(sum->clock, wheel.clock)) {
+			add_up(sum, &wheel);
+			return;
+		}
 	}
 	counts->wheels = must_realloc(counts->wheels, counts->nr_wheels + 1, sizeof(wheel));
 	counts->wheels[counts->nr_wheels++] = wheel;
@@ -394,15 +374,9 @@ static void print_samples(const struct family *family, const char *labels, const
 	}
 }
 
-/* A limit on watches of 0 is none. */
-static bool has_count(const struct family *family, const struct twheel_query_args *state)
-{
-	return family->count.offset != offsetof(struct twheel_query_args, max_watches) ||
-	       state->max_watches;
-}
-
 static void print_purgatory_metrics(const struct named *list, size_t nr)
 {
+	const size_t watches = offsetof(struct twheel_query_args, max_watches);
 	char labels[64];
 
 	for (const struct family *family = purgatory_families; family->name; family++) {
@@ -411,7 +385,9 @@ static void print_purgatory_metrics(const struct named *list, size_t nr)
 			const struct twheel_query_args *state = &list[i].state;
 
 			snprintf(labels, sizeof(labels), "purgatory=\"%s\"", state->name);
-			if (!list[i].error && has_count(family, state))
+			/* A limit on watches of 0 is none. */
+			if (!list[i].error &&
+			    (family->count.offset != watches || state->max_watches))
 				print_samples(family, labels, state);
 		}
 	}

@@ -25,12 +25,11 @@ static const struct unit {
 	{ }
 };
 
-/* Unlike strtoull(), this accepts no signs and blanks. */
-static const char *parse_digits(const char *text, __u64 max, __u64 *number)
+const char *parse_digits(const char *text, __u64 max, __u64 *number)
 {
 	char *end;
 
-	if (!isdigit((unsigned char)*text))
+	if (!text || !isdigit((unsigned char)*text))
 		return NULL;
 	errno = 0;
 	*number = strtoull(text, &end, 10);

@@ -22,6 +22,12 @@
 #define TIME_EXPECTED	"a time such as 250ms (ns, us, ms, s, m, h, d)"
 
 /*
+ * Parses a decimal number up to @max. Unlike strtoull(), this accepts no signs and blanks.
+ * Return: the end of the number; NULL if there is none, also for NULL.
+ */
+const char *parse_digits(const char *text, __u64 max, __u64 *number);
+
+/*
  * Parses a decimal number of digits only, up to @max.
  * Return: false if @text is invalid; @count is unchanged then.
  */
