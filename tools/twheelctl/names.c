@@ -4,7 +4,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +15,16 @@
 
 static __u32 read_limit(const char *class, const char *node, const char *limit)
 {
-	char path[512], text[32] = "";
-	__u64 value = 0;
+	unsigned int value = 0;
+	char path[512];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s/%s", class, node, limit);
 	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	if (fgets(text, sizeof(text), file)) {
-		text[strcspn(text, "\n")] = 0;
-		parse_count(text, UINT32_MAX, &value);
-	}
-	fclose(file);
+	if (file && fscanf(file, "%u", &value) != 1)
+		value = 0;
+	if (file)
+		fclose(file);
 	return value;
 }
 
