@@ -219,8 +219,11 @@ static enum outcome run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	enum outcome outcome;
+
 	/* A write beyond the limit on the size of files fails, and is reported. */
 	signal(SIGXFSZ, SIG_IGN);
 	open_standard_files();
-	return end_output(run(argc, argv));
+	outcome = run(argc, argv);
+	return flush_output() ? outcome : OUTCOME_DEVICE;
 }

@@ -2,6 +2,7 @@
 /*
  * Option parsing for the commands.
  */
+#include <ctype.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -85,19 +86,13 @@ bool take_time(const char *text, void *to)
 /* /dev/twheel-control is not the node of a purgatory. */
 #define RESERVED_NAME	"control"
 
-static bool name_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9');
-}
-
 bool take_purgatory(struct command_line *line, const char *name)
 {
 	size_t len = strlen(name);
-	bool ok = len && len < TWHEEL_NAME_SIZE && name_char(*name);
+	bool ok = len && len < TWHEEL_NAME_SIZE && isalnum((unsigned char)*name);
 
 	for (size_t i = 0; i < len; i++)
-		ok &= name_char(name[i]) || strchr("-_.", name[i]);
+		ok &= isalnum((unsigned char)name[i]) || strchr("-_.", name[i]);
 	if (!ok || !strcmp(name, RESERVED_NAME)) {
 		fprintf(stderr,
 			"twheelctl: %sinvalid purgatory name '%s': a name has 1 to %d letters, digits, '-', '_' and '.', starts with a letter or a digit, and is not '%s'\n",

@@ -68,8 +68,3 @@ bool flush_output(void)
 	reported = true;
 	return false;
 }
-
-enum outcome end_output(enum outcome outcome)
-{
-	return flush_output() ? outcome : OUTCOME_DEVICE;
-}

@@ -143,13 +143,11 @@ json_t *json_queue(const struct twheel_queue_args *queue)
 
 json_t *json_limits(const char *type, const struct twheel_query_args *query)
 {
-	json_t *object = json_pack("{s:s, s:s}", "type", type, "name", query->name);
-
-	json_object_set_new(object, "max_pending", json_integer(query->max_pending));
-	json_object_set_new(object, "max_file_pending", json_integer(query->max_file_pending));
-	json_object_set_new(object, "max_watches", json_integer(query->max_watches));
-	json_object_set_new(object, "max_queue", json_integer(query->max_queue));
-	return object;
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "type", type, "name", query->name,
+			 "max_pending", json_integer(query->max_pending),
+			 "max_file_pending", json_integer(query->max_file_pending),
+			 "max_watches", json_integer(query->max_watches),
+			 "max_queue", json_integer(query->max_queue));
 }
 
 json_t *json_query(const char *type, const struct twheel_query_args *query)

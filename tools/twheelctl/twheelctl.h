@@ -89,9 +89,6 @@ bool output_writable(void);
 /* Writes the buffered output. Return: false after an error, which has been reported. */
 bool flush_output(void);
 
-/* Return: @outcome; OUTCOME_DEVICE if the output cannot be written. */
-enum outcome end_output(enum outcome outcome);
-
 /* interrupt.c: orderly exit on SIGINT and SIGTERM, for programs that run until interrupted. */
 
 /*
