@@ -101,32 +101,23 @@ static bool read_fdinfo(struct holder *holder)
 	return found || holder->control;
 }
 
-/* @kind: "file", "control", "purgatory" or "module" */
-static json_t *json_holder(const char *kind)
-{
-	return json_pack("{s:s, s:s}", "type", "holder", "kind", kind);
-}
-
-static void print_file_json(const struct holder *holder)
-{
-	json_t *object = json_holder(holder->control ? "control" : "file");
-
-	json_object_set_new(object, "pid", json_integer(atoi(holder->pid)));
-	json_object_set_new(object, "command", json_string(holder->comm));
-	json_object_set_new(object, "fd", json_integer(atoi(holder->fd)));
-	if (!holder->control)
-		json_object_set_new(object, "name", strcmp(holder->name, PRIVATE) ?
-						    json_string(holder->name) : json_null());
-	if (holder->counted)
-		json_object_set_new(object, "pending", json_integer(holder->pending));
-	print_json(object);
-}
-
 static void print_file(struct holders *holders, struct holder *holder)
 {
+	json_t *object;
+
 	read_comm(holder);
 	if (holders->line->json) {
-		print_file_json(holder);
+		object = json_pack("{s:s, s:s, s:i, s:s, s:i}", "type", "holder",
+				   "kind", holder->control ? "control" : "file",
+				   "pid", atoi(holder->pid), "command", holder->comm,
+				   "fd", atoi(holder->fd));
+		if (!holder->control)
+			json_object_set_new(object, "name",
+					    strcmp(holder->name, PRIVATE) ?
+					    json_string(holder->name) : json_null());
+		if (holder->counted)
+			json_object_set_new(object, "pending", json_integer(holder->pending));
+		print_json(object);
 	} else {
 		if (!holders->nr)
 			printf("%7s  %-15s  %4s  %-31s  %8s\n", "PID", "COMMAND", "FD",
@@ -164,17 +155,14 @@ static void examine_process(struct holders *holders, const char *pid)
 	closedir(dir);
 }
 
+/* @kind: "purgatory" or "module" */
 static void print_name(struct holders *holders, const char *kind, const char *name)
 {
-	json_t *object;
-
-	if (holders->line->json) {
-		object = json_holder(kind);
-		json_object_set_new(object, "name", json_string(name));
-		print_json(object);
-	} else {
+	if (holders->line->json)
+		print_json(json_pack("{s:s, s:s, s:s}", "type", "holder", "kind", kind,
+				     "name", name));
+	else
 		printf("%s %s\n", kind, name);
-	}
 	holders->nr++;
 }
 
