@@ -168,9 +168,7 @@ static enum outcome run_entry(const struct command_entry *entry, struct command_
 	line->command = entry->name;
 	line->argv = argv;
 	line->argv[0] = PROGRAM;
-	line->environment = NULL;
-	if (entry->environment && environment && *environment)
-		line->environment = environment;
+	line->environment = entry->environment && environment && *environment ? environment : NULL;
 	return entry->run(line);
 }
 

@@ -172,13 +172,6 @@ static __u32 condition_of(const char *name, bool *wrong)
 	return 0;
 }
 
-static bool is_satisfied(const struct purgatory *purgatory, struct twheel_key key)
-{
-	char text[TWHEEL_KEY_FORMAT_SIZE];
-
-	return json_object_get(purgatory->satisfied, twheel_key_format(key, text));
-}
-
 /* The fields that operations and events have. */
 static void parse_common(const json_t *object, struct item *item, bool *wrong)
 {
@@ -407,8 +400,11 @@ static void note_keys(const struct purgatory *purgatory, const struct item *item
 /* Makes up for the signals that follow. */
 static void expect_signals(const struct purgatory *purgatory, struct item *item)
 {
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+
 	for (__u32 i = 0; i < item->args.nr_keys; i++) {
-		if (!is_satisfied(purgatory, item->specs[i].key))
+		twheel_key_format(item->specs[i].key, text);
+		if (!json_object_get(purgatory->satisfied, text))
 			continue;
 		item->deferred = true;
 		if (item->args.condition == TWHEEL_COND_SUM)

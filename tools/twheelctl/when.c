@@ -49,31 +49,25 @@ static bool parse_date(const char *text, time_t *seconds)
 	return false;
 }
 
-/* The text after '@', or a date without it */
-static bool parse_wall(const char *text, __u64 *ns)
+bool take_point(const char *text, void *to)
 {
-	__u64 count;
+	struct point *point = to;
 	time_t seconds;
+	__u64 count;
 
+	point->given = true;
+	point->wall = *text == '@' || !fnmatch("[0-9][0-9][0-9][0-9]-*", text, 0);
+	if (!point->wall)
+		return parse_time(text, &point->ns);
+	text += *text == '@';
 	if (!parse_count(text, MAX_SECONDS, &count)) {
 		if (!parse_date(text, &seconds) || seconds < 0 ||
 		    (__u64)seconds > MAX_SECONDS)
 			return false;
 		count = seconds;
 	}
-	*ns = count * NSEC_PER_SEC;
+	point->ns = count * NSEC_PER_SEC;
 	return true;
-}
-
-bool take_point(const char *text, void *to)
-{
-	struct point *point = to;
-
-	point->given = true;
-	point->wall = *text == '@' || !fnmatch("[0-9][0-9][0-9][0-9]-*", text, 0);
-	if (point->wall)
-		return parse_wall(text + (*text == '@'), &point->ns);
-	return parse_time(text, &point->ns);
 }
 
 int nr_when(const struct when_options *when)
