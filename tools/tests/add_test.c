@@ -70,7 +70,7 @@ TEST("each option sets its field of the add, and no other")
 {
 	struct order order;
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		CHECK(takes(rows[i].text, &order));
 		CHECK(order.args.keys == (uintptr_t)order.keys.specs);
 		order.args.keys = 0;

@@ -51,7 +51,7 @@ TEST("events with all their fields")
 		{ { .reason = 99, .clock = 99 }, "{'reason': 'unknown', 'clock': 'unknown'}" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		check_json(json_event(&rows[i].event, NULL), 14, rows[i].fields);
 }
 

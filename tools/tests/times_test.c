@@ -9,8 +9,6 @@
 #include "../twheelctl/twheelctl.h"
 #include "tap.h"
 
-#define NR(array)	(sizeof(array) / sizeof(*(array)))
-
 /* The result of a parser that refuses the text. */
 #define REFUSED		12345
 
@@ -77,8 +75,8 @@ TEST("whole numbers up to the maximum")
 		"0x1",
 	};
 
-	check_rows(rows, NR(rows), count_of);
-	check_refused(wrong, NR(wrong), count_of);
+	check_rows(rows, ARRAY_SIZE(rows), count_of);
+	check_refused(wrong, ARRAY_SIZE(wrong), count_of);
 	CHECK(small_count_of("10") == 10 && small_count_of("11") == REFUSED);
 }
 
@@ -95,8 +93,8 @@ TEST("times in every unit")
 		"9223372037s", "106752d",
 	};
 
-	check_rows(rows, NR(rows), time_of);
-	check_refused(wrong, NR(wrong), time_of);
+	check_rows(rows, ARRAY_SIZE(rows), time_of);
+	check_refused(wrong, ARRAY_SIZE(wrong), time_of);
 }
 
 TEST("times are formatted in a suitable unit")
@@ -111,7 +109,7 @@ TEST("times are formatted in a suitable unit")
 	};
 	char buffer[TIME_TEXT_SIZE];
 
-	for (size_t i = 0; i < NR(rows); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (!strcmp(format_time(buffer, rows[i].number), rows[i].text))
 			continue;
 		printf("# %llu is formatted as %s\n", rows[i].number, buffer);
@@ -139,8 +137,8 @@ TEST("seconds since 1970, and dates with a time zone")
 		"@2300-01-01T00:00Z", "@12026-12-01T03:00Z",
 	};
 
-	check_rows(rows, NR(rows), wall);
-	check_refused(wrong, NR(wrong), wall);
+	check_rows(rows, ARRAY_SIZE(rows), wall);
+	check_refused(wrong, ARRAY_SIZE(wrong), wall);
 }
 
 TEST("dates without a time zone are local")

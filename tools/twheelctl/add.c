@@ -148,7 +148,7 @@ static const char *wrong_options(const struct order *o, const char *purgatory)
 		{ o->keys.nr && !purgatory, "--key requires a named purgatory: -p NAME" },
 	};
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		if (rules[i].wrong)
 			return rules[i].why;
 	return NULL;

@@ -69,9 +69,6 @@ static const char *const user_counts[] = {
 	"enospc", "enobufs", "edquot",
 };
 
-#define NR_WHEEL_COUNTS	(sizeof(wheel_counts) / sizeof(*wheel_counts))
-#define NR_USER_COUNTS	(sizeof(user_counts) / sizeof(*user_counts))
-
 /* Return: the text after "field=", NULL without the field. The name may contain anything. */
 static const char *find_field(const char *line, const char *field)
 {
@@ -125,13 +122,13 @@ static bool parse_wheel(const char *line, struct wheel *wheel)
 	/* The name is chosen by a module; OpenMetrics text must be UTF-8. */
 	make_printable(wheel->clock);
 	make_printable(wheel->name);
-	return parse_counts(line, wheel_counts, NR_WHEEL_COUNTS, &wheel->pending) &&
+	return parse_counts(line, wheel_counts, ARRAY_SIZE(wheel_counts), &wheel->pending) &&
 	       parse_histogram(find_field(line, "late"), wheel);
 }
 
 static void add_up(struct wheel *sum, const struct wheel *wheel)
 {
-	for (size_t i = 0; i < NR_WHEEL_COUNTS; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(wheel_counts); i++)
 		(&sum->pending)[i] += (&wheel->pending)[i];
 	for (int i = 0; i < WHEEL_LATE_BUCKETS; i++)
 		sum->late[i] += wheel->late[i];
@@ -159,7 +156,7 @@ static void take_line(struct counts *counts, const char *line)
 	struct user user;
 
 	if (!strncmp(line, USER_PREFIX, strlen(USER_PREFIX)) &&
-	    parse_counts(line, user_counts, NR_USER_COUNTS, &user.uid)) {
+	    parse_counts(line, user_counts, ARRAY_SIZE(user_counts), &user.uid)) {
 		counts->users = must_realloc(counts->users, counts->nr_users + 1, sizeof(user));
 		counts->users[counts->nr_users++] = user;
 		return;

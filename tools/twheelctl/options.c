@@ -26,8 +26,6 @@ static const struct option common_options[] = {
 	{ }
 };
 
-#define NR_COMMON	(sizeof(common_options) / sizeof(*common_options))
-
 enum outcome wrong_usage(const struct command_line *line, const char *format, ...)
 {
 	va_list args;
@@ -143,7 +141,7 @@ static bool take_code(struct command_line *line, const struct option_spec *specs
 bool take_arguments(struct command_line *line, const char *help, const struct option_spec *specs,
 		    int min, int max)
 {
-	struct option options[MAX_OPTIONS + NR_COMMON] = { };
+	struct option options[MAX_OPTIONS + ARRAY_SIZE(common_options)] = { };
 	int nr = 0, code;
 
 	line->help = help;

@@ -179,7 +179,7 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 	};
 	json_t *object = json_limits(type, query);
 
-	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		json_object_set_new(object, counts[i].name, json_integer(counts[i].count));
 	json_object_set_new(object, "oldest_unread_ns", json_digits(query->oldest_unread_ns));
 	json_object_set_new(object, "oldest_unconfirmed_ns",

@@ -143,11 +143,9 @@ static const char *const condition_names[] = {
 	[TWHEEL_COND_SUM] = "sum",
 };
 
-#define NR_CONDITIONS	(sizeof(condition_names) / sizeof(*condition_names))
-
 const char *condition_name(__u32 condition)
 {
-	return condition < NR_CONDITIONS ? condition_names[condition] : "unknown";
+	return condition < ARRAY_SIZE(condition_names) ? condition_names[condition] : "unknown";
 }
 
 bool take_clock(const char *text, void *to)
@@ -156,7 +154,7 @@ bool take_clock(const char *text, void *to)
 	struct number *clock = to;
 
 	clock->given = true;
-	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
 		clock->value = clocks[i];
 		if (!strcmp(text, clock_name(clocks[i])))
 			return true;

@@ -46,7 +46,7 @@ struct top {
 	struct twheel_query_args last;
 	double elapsed;
 	__u64 taken;
-	unsigned int rows;
+	struct number rows;
 	unsigned int listed;
 	struct twheel_pending pending[MAX_LISTED];
 };
@@ -72,7 +72,7 @@ static unsigned int nr_rows(const struct top *t)
 {
 	unsigned int nr = 0;
 
-	while (nr < t->rows && nr < t->listed && t->pending[nr].remaining != TWHEEL_NEVER)
+	while (nr < t->rows.value && nr < t->listed && t->pending[nr].remaining != TWHEEL_NEVER)
 		nr++;
 	return nr;
 }
@@ -89,8 +89,6 @@ static const struct {
 	{ "cancelled", "cancelled_rate", offsetof(struct twheel_query_args, cancelled) },
 	{ "rejected", "rejected_rate", offsetof(struct twheel_query_args, rejected) },
 };
-
-#define NR_COUNTS	(sizeof(counts) / sizeof(*counts))
 
 static __u64 count_of(const struct twheel_query_args *query, size_t i)
 {
@@ -111,7 +109,7 @@ static void print_frame(const struct top *t)
 	       q->max_pending, q->detached, q->detached_unread);
 	printf("keys %llu, watches %llu, files %u\n\n", q->keys, q->watches, q->files);
 	printf("%-10s  %12s  %10s\n", "", "SO FAR", "A SECOND");
-	for (size_t i = 0; i < NR_COUNTS; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
 		printf("%-10s  %12llu  ", counts[i].name, count_of(q, i));
 		if (t->elapsed > 0)
 			printf("%10.1f\n", rate_of(t, i));
@@ -136,7 +134,7 @@ static void print_frame_json(const struct top *t)
 {
 	json_t *object = json_query("frame", &t->query), *next = json_array();
 
-	for (size_t i = 0; i < NR_COUNTS; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++)
 		json_object_set_new(object, counts[i].rate,
 				    t->elapsed > 0 ? json_real(rate_of(t, i)) : json_null());
 	for (unsigned int i = 0; i < nr_rows(t); i++)
@@ -166,25 +164,24 @@ static enum outcome show_frame(struct frames *frames)
 
 enum outcome top_command(struct command_line *line)
 {
-	struct number rows = { .value = 10 };
 	struct top top = {
+		.rows.value = 10,
 		.frames = { .line = line, .interval.value = NSEC_PER_SEC, .show = show_frame },
 	};
 	const struct option_spec specs[] = {
 		{ "count", take_number, &top.frames.count, NUMBER_EXPECTED },
 		{ "interval", take_time, &top.frames.interval, TIME_EXPECTED },
-		{ "rows", take_number32, &rows, NUMBER32_EXPECTED },
+		{ "rows", take_number32, &top.rows, NUMBER32_EXPECTED },
 		{ }
 	};
 
 	if (!take_arguments(line, top_help, specs, 0, 0))
 		return line->outcome;
-	if (rows.value > MAX_ROWS)
+	if (top.rows.value > MAX_ROWS)
 		return wrong_usage(line, "--rows: expected up to %d", MAX_ROWS);
 	top.fd = open_named(line, O_RDONLY);
 	if (top.fd < 0)
 		return line->outcome;
-	top.rows = rows.value;
 	line->outcome = show_frames(&top.frames);
 	close(top.fd);
 	return line->outcome;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Parsing and formatting of numbers and times, and the current time.
+ * Parsing and formatting of numbers and times, the current time, and the size of arrays.
  */
 #ifndef TWHEELCTL_UNITS_H
 #define TWHEELCTL_UNITS_H
@@ -9,6 +9,8 @@
 #include <time.h>
 
 #include <linux/types.h>
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof(*(array)))
 
 #define NSEC_PER_USEC	1000ULL
 #define NSEC_PER_MSEC	1000000ULL
