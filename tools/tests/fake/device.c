@@ -55,12 +55,9 @@ static void wait_for_expiry(void)
 		return;
 	}
 	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ns += ts.tv_nsec;
 	ts.tv_sec += ns / 1000000000;
-	ts.tv_nsec += ns % 1000000000;
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_sec++;
-		ts.tv_nsec -= 1000000000;
-	}
+	ts.tv_nsec = ns % 1000000000;
 	while (wakes == before)
 		if (pthread_cond_timedwait(&fake_cond, &fake_lock, &ts))
 			return;
@@ -168,7 +165,7 @@ static void close_other_end(struct fake_file *file)
 static void drain(struct fake_file *file, unsigned int *cancelled)
 {
 	*cancelled = file->drained ? 0 :
-		     fake_end_all(file->purgatory, file, TWHEEL_REASON_CANCELLED, 0, 0);
+		     fake_end_all(file->purgatory, file, NULL, TWHEEL_REASON_CANCELLED, 0, 0);
 	file->drained = true;
 	close_other_end(file);
 }
@@ -179,10 +176,8 @@ static int call_cells(struct fake_file *file, struct twheel_cells_args *args)
 	uint32_t nr = (args->nr + page - 1) / page * page;
 	size_t size = nr * sizeof(*file->cells);
 
-	if (file->cells ? nr > file->nr_cells : args->nr > MAX_CELLS) {
-		errno = file->cells ? EBUSY : EINVAL;
-		return -1;
-	}
+	if (file->cells ? nr > file->nr_cells : args->nr > MAX_CELLS)
+		return fake_refuse(file->cells ? EBUSY : EINVAL);
 	if (nr && !file->cells) {
 		file->cells_fd = memfd_create("cells", MFD_CLOEXEC);
 		if (file->cells_fd < 0 || ftruncate(file->cells_fd, size))
@@ -203,10 +198,8 @@ static int open_events(struct fake_file *file, const struct twheel_events_args *
 	struct fake_purgatory *purgatory = file->purgatory;
 	int fd;
 
-	if (!purgatory->detached) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!purgatory->detached)
+		return fake_refuse(EINVAL);
 	/* The read end is the number of the file in the table. */
 	for (fd = 0; files[fd] != purgatory->detached; fd++)
 		;
@@ -218,10 +211,10 @@ static int create(const struct twheel_create_args *args)
 {
 	struct fake_purgatory *purgatory;
 
-	if (args->max_pending > MAX_SHARED_PENDING || find_purgatory(args->name)) {
-		errno = args->max_pending > MAX_SHARED_PENDING ? EINVAL : EEXIST;
-		return -1;
-	}
+	if (args->max_pending > MAX_SHARED_PENDING)
+		return fake_refuse(EINVAL);
+	if (find_purgatory(args->name))
+		return fake_refuse(EEXIST);
 	purgatory = calloc(1, sizeof(*purgatory));
 	memcpy(purgatory->counts.name, args->name, sizeof(args->name));
 	purgatory->counts.max_pending = args->max_pending;
@@ -239,14 +232,12 @@ static int remove_purgatory(struct twheel_remove_args *args)
 
 	if (!purgatory)
 		return -1;
-	if (purgatory->counts.files && !(args->flags & TWHEEL_REMOVE_FORCE)) {
-		errno = EBUSY;
-		return -1;
-	}
+	if (purgatory->counts.files && !(args->flags & TWHEEL_REMOVE_FORCE))
+		return fake_refuse(EBUSY);
 	while (*at != purgatory)
 		at = &(*at)->next;
 	*at = purgatory->next;
-	args->cancelled = fake_end_all(purgatory, NULL, TWHEEL_REASON_CANCELLED, 0, 0);
+	args->cancelled = fake_end_all(purgatory, NULL, NULL, TWHEEL_REASON_CANCELLED, 0, 0);
 	for (fd = 0; fd < MAX_FILES; fd++) {
 		if (!files[fd] || files[fd]->purgatory != purgatory)
 			continue;
@@ -327,10 +318,8 @@ static int queue(const struct fake_purgatory *purgatory, struct twheel_queue_arg
 {
 	struct twheel_query_args counts;
 
-	if (!purgatory->detached || args->queue) {
-		errno = ENOENT;
-		return -1;
-	}
+	if (!purgatory->detached || args->queue)
+		return fake_refuse(ENOENT);
 	query(purgatory, &counts);
 	args->pending = counts.detached;
 	args->unread = counts.detached_unread;
@@ -349,7 +338,8 @@ static int call_file(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_COMPLETE_ALL:
 		all->completed = fake_end_all(file->purgatory,
 					      all->flags & TWHEEL_COMPLETE_OTHERS ? NULL : file,
-					      TWHEEL_REASON_COMPLETED, all->value, all->error);
+					      NULL, TWHEEL_REASON_COMPLETED, all->value,
+					      all->error);
 		return 0;
 	case TWHEEL_CALL_DRAIN:
 		drain(file, &drained->cancelled);
@@ -467,7 +457,7 @@ static void add_ended(struct fake_file *file)
 	add_detached(file, (struct twheel_add_args){ .cookie = 1ULL << 63 }, "");
 	fake_expire();
 	add_detached(file, never, "");
-	fake_end_all(file->purgatory, NULL, TWHEEL_REASON_CANCELLED, 0, 0);
+	fake_end_all(file->purgatory, NULL, NULL, TWHEEL_REASON_CANCELLED, 0, 0);
 }
 
 static void add_pending(struct fake_file *file)

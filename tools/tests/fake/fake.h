@@ -71,6 +71,7 @@ struct fake_purgatory {
 /* ops.c: the pending operations, in the order of their adds. The caller holds fake_lock. */
 extern struct fake_op *fake_ops;
 
+int fake_refuse(int error);
 int fake_call(struct fake_file *file, unsigned int call, void *args);
 void fake_expire(void);
 uint64_t fake_next_expiry(void);
@@ -79,7 +80,7 @@ bool fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error);
 unsigned int fake_pending(const struct fake_file *file);
 void fake_forget(const struct fake_file *file);
 unsigned int fake_end_all(const struct fake_purgatory *purgatory, const struct fake_file *file,
-			  uint32_t reason, uint64_t value, int error);
+			  const struct twheel_key *key, uint32_t reason, uint64_t value, int error);
 
 /* device.c: files, system calls and the thread that expires operations. */
 void fake_wake(void);

@@ -12,6 +12,12 @@
 struct fake_op *fake_ops;
 static uint64_t last_id;
 
+int fake_refuse(int error)
+{
+	errno = error;
+	return -1;
+}
+
 static uint64_t now(uint32_t clock)
 {
 	struct timespec ts;
@@ -197,16 +203,17 @@ void fake_forget(const struct fake_file *file)
 	}
 }
 
-/* Ends the operations of a file; those of all files of the purgatory if @file is NULL. */
+/* Ends the operations of a file that watch a key. NULL is any file of the purgatory, or any key. */
 unsigned int fake_end_all(const struct fake_purgatory *purgatory, const struct fake_file *file,
-			  uint32_t reason, uint64_t value, int error)
+			  const struct twheel_key *key, uint32_t reason, uint64_t value, int error)
 {
 	struct fake_op *op, *next;
 	unsigned int nr = 0;
 
 	for (op = fake_ops; op; op = next) {
 		next = op->next;
-		if (op->purgatory != purgatory || (file && op->file != file))
+		if (op->purgatory != purgatory || (file && op->file != file) ||
+		    (key && !watch_of(op, key)))
 			continue;
 		nr += fake_end(op, reason, value, error);
 	}
@@ -322,8 +329,7 @@ static int put_watches(struct fake_op *op, uint64_t keys, unsigned int nr, uint3
 		if (j < i || op->nr == TWHEEL_MAX_KEYS || specs[i].need > TWHEEL_MAX_NEED ||
 		    ((op->args.condition == TWHEEL_COND_SUM || op->cell) && specs[i].need > 1)) {
 			op->nr = old;
-			errno = EINVAL;
-			return -1;
+			return fake_refuse(EINVAL);
 		}
 		op->watches[op->nr].key = specs[i].key;
 		op->watches[op->nr].bit = free_bit(op);
@@ -419,10 +425,8 @@ static int call_rearm(struct fake_op *op, struct twheel_rearm_args *args)
 	if (op->args.period || op->cell || mode > TWHEEL_REARM_IF_LATER ||
 	    bad_time(args->deadline) || bad_time(args->slack) ||
 	    /* TWHEEL_ADD_ABSTIME and TWHEEL_REARM_ABSTIME are the same bit. */
-	    (op->args.clock == CLOCK_REALTIME && (op->args.flags ^ args->flags) & 1)) {
-		errno = op->args.period || op->cell ? EOPNOTSUPP : EINVAL;
-		return -1;
-	}
+	    (op->args.clock == CLOCK_REALTIME && (op->args.flags ^ args->flags) & 1))
+		return fake_refuse(op->args.period || op->cell ? EOPNOTSUPP : EINVAL);
 	args->moved = mode == TWHEEL_REARM_IF_EARLIER ? deadline < op->args.deadline :
 		      mode == TWHEEL_REARM_IF_LATER ? deadline > op->args.deadline : 1;
 	if (args->moved)
@@ -435,10 +439,8 @@ static int call_unwatch(struct fake_op *op, const struct twheel_unwatch_args *ar
 {
 	struct fake_watch *watch = watch_of(op, &args->key);
 
-	if (!watch) {
-		errno = ESRCH;
-		return -1;
-	}
+	if (!watch)
+		return fake_refuse(ESRCH);
 	op->nr--;
 	memmove(watch, watch + 1, (op->watches + op->nr - watch) * sizeof(*watch));
 	if (op->args.condition == TWHEEL_COND_ALL && !missing(op))
@@ -470,16 +472,8 @@ static int call_signal(const struct fake_file *file, struct twheel_signal_args *
 
 static int call_cancel_key(const struct fake_file *file, struct twheel_cancel_key_args *args)
 {
-	struct fake_op *op, *next;
-
-	args->cancelled = 0;
-	for (op = fake_ops; op; op = next) {
-		next = op->next;
-		if (op->purgatory != file->purgatory || !watch_of(op, &args->key))
-			continue;
-		fake_end(op, TWHEEL_REASON_CANCELLED, 0, 0);
-		args->cancelled++;
-	}
+	args->cancelled = fake_end_all(file->purgatory, NULL, &args->key,
+				       TWHEEL_REASON_CANCELLED, 0, 0);
 	return 0;
 }
 
@@ -596,8 +590,7 @@ static int call_op(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_COMPLETE:
 		if (fake_end(op, TWHEEL_REASON_COMPLETED, complete->value, complete->error))
 			return 0;
-		errno = EAGAIN;
-		return -1;
+		return fake_refuse(EAGAIN);
 	case TWHEEL_CALL_EXCHANGE:
 		return call_exchange(op, file, args);
 	case TWHEEL_CALL_REARM:
@@ -609,8 +602,7 @@ static int call_op(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_INFO:
 		return call_info(op, file, args);
 	default:
-		errno = EINVAL;
-		return -1;
+		return fake_refuse(EINVAL);
 	}
 }
 
