@@ -190,19 +190,14 @@ static void apply_path(struct command_line *line, const char *path)
 
 enum outcome apply_command(struct command_line *line)
 {
-	char **paths;
-	int nr;
-
 	if (!take_arguments(line, apply_help, NULL, 0, INT_MAX))
 		return line->outcome;
 	if (line->purgatory)
 		return wrong_usage(line, "the files name the purgatories, not -p");
-	paths = line->args;
-	nr = line->nr;
-	for (int i = 0; i < nr; i++)
-		apply_path(line, paths[i]);
+	for (int i = 0; i < line->nr; i++)
+		apply_path(line, line->args[i]);
 	/* Without the folder, nothing is configured. */
-	if (!nr && !access(DEFAULT_FOLDER, F_OK))
+	if (!line->nr && !access(DEFAULT_FOLDER, F_OK))
 		apply_path(line, DEFAULT_FOLDER);
 	return line->outcome;
 }

@@ -91,23 +91,6 @@ static int take_event(struct follow *f)
 	return wait_for(f, f->fd, POLLIN);
 }
 
-/*
- * One event at a time is taken, and only if the output takes a line without blocking: the
- * others stay in the queue for another reader.
- */
-static void follow(struct follow *f, bool counted)
-{
-	int ready = 1;
-
-	while (f->count && ready > 0 && !interrupted() && now_ns() < f->until) {
-		ready = wait_for(f, STDOUT_FILENO, POLLOUT);
-		if (ready > 0)
-			ready = take_event(f);
-	}
-	if (ready >= 0 && counted && f->count)
-		f->line->outcome = OUTCOME_FAILED;
-}
-
 /* Opens a queue of detached events. The file of the purgatory is closed again. */
 static int open_events(struct command_line *line, __u32 queue)
 {
@@ -132,6 +115,7 @@ enum outcome watch_command(struct command_line *line)
 		{ }
 	};
 	struct follow f = { .line = line, .until = UINT64_MAX };
+	int ready = 1;
 
 	if (!take_arguments(line, watch_help, specs, 0, 0))
 		return line->outcome;
@@ -143,7 +127,17 @@ enum outcome watch_command(struct command_line *line)
 	if (f.fd < 0)
 		return line->outcome;
 	catch_interrupts();
-	follow(&f, count.value);
+	/*
+	 * One event at a time is taken, and only if the output takes a line without blocking: the
+	 * others stay in the queue for another reader.
+	 */
+	while (f.count && ready > 0 && !interrupted() && now_ns() < f.until) {
+		ready = wait_for(&f, STDOUT_FILENO, POLLOUT);
+		if (ready > 0)
+			ready = take_event(&f);
+	}
+	if (ready >= 0 && count.value && f.count)
+		line->outcome = OUTCOME_FAILED;
 	close(f.fd);
 	return line->outcome;
 }
