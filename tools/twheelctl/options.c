@@ -108,7 +108,8 @@ bool take_purgatory(struct command_line *line, const char *name)
 	return false;
 }
 
-static bool take_code(struct command_line *line, const struct option_spec *specs, int code)
+static bool take_code(struct command_line *line, const char *help, const struct option_spec *specs,
+		      int code)
 {
 	const struct option_spec *spec;
 
@@ -119,7 +120,7 @@ static bool take_code(struct command_line *line, const struct option_spec *specs
 		line->json = true;
 		return true;
 	case COMMON_HELP:
-		fputs(line->help, stdout);
+		fputs(help, stdout);
 		line->outcome = OUTCOME_OK;
 		return false;
 	case '?':
@@ -144,7 +145,6 @@ bool take_arguments(struct command_line *line, const char *help, const struct op
 	struct option options[MAX_OPTIONS + ARRAY_SIZE(common_options)] = { };
 	int nr = 0, code;
 
-	line->help = help;
 	for (; specs && specs[nr].name && nr < MAX_OPTIONS; nr++)
 		options[nr] = (struct option){
 			.name = specs[nr].name,
@@ -156,7 +156,7 @@ bool take_arguments(struct command_line *line, const char *help, const struct op
 	/* 0 reinitializes getopt_long() after its use by main(). */
 	optind = 0;
 	while ((code = getopt_long(line->argc, line->argv, "p:h", options, NULL)) != -1)
-		if (!take_code(line, specs, code))
+		if (!take_code(line, help, specs, code))
 			return false;
 	line->nr = line->argc - optind;
 	line->args = line->argv + optind;

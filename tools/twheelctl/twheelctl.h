@@ -29,7 +29,6 @@ enum outcome {
  * @command: name of the command
  * @argc: number of entries in @argv
  * @argv: arguments, as for main()
- * @help: help text; set by take_arguments()
  * @purgatory: name of the purgatory, or NULL
  * @environment: default of @purgatory, or NULL; checked by take_arguments() if it is used
  * @json: print JSON, one object per line
@@ -41,7 +40,6 @@ struct command_line {
 	const char *command;
 	int argc;
 	char **argv;
-	const char *help;
 	const char *purgatory;
 	const char *environment;
 	bool json;
