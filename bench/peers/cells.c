@@ -88,7 +88,7 @@ static void close_cells(struct session *session)
 
 const struct contender peer = {
 	.name = "twheel_cells",
-	.batch = BATCH,
+	.batch = 1,
 	.open = open_cells,
 	.add = add,
 	.cancel = cancel,
@@ -97,4 +97,4 @@ const struct contender peer = {
 	.close = close_cells,
 };
 
-PEER_WITHOUT_KEYS(true);
+const struct peer_traits peer_traits = { .in_kernel = true };

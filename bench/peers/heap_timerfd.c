@@ -17,127 +17,97 @@ struct entry {
 	uint32_t	number;
 };
 
-/**
- * struct heap - a binary heap in which no entry is earlier than its parent
- * @fd: the timerfd
- * @armed: the expiry time of @fd, or 0 if disarmed
- * @nr: number of entries
- * @entries: the entries; the handle of each operation is its index
- */
-struct heap {
-	int		fd;
-	uint64_t	armed;
-	unsigned int	nr;
-	struct entry	entries[];
-};
+/* No entry is earlier than its parent. The handle of each operation is the index of its entry. */
+static struct entry *heap;
+static unsigned int nr_entries;
+static struct op *ops;
+
+/* The timerfd, and its expiry time, or 0 if disarmed. */
+static int fd;
+static uint64_t armed;
 
 static int open_heap(struct session *session)
 {
-	struct heap *heap = malloc(sizeof(*heap) + session->nr * sizeof(heap->entries[0]));
-	int error;
-
+	ops = session->ops;
+	heap = malloc(session->nr * sizeof(*heap));
 	if (!heap)
 		return -ENOMEM;
-	heap->armed = 0;
-	heap->nr = 0;
-	heap->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (heap->fd < 0) {
-		error = -errno;
-		free(heap);
-		return error;
-	}
-	session->data = heap;
-	return 0;
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	return fd < 0 ? -errno : 0;
 }
 
 static void close_heap(struct session *session)
 {
-	struct heap *heap = session->data;
-
-	close(heap->fd);
+	close(fd);
 	free(heap);
 }
 
-static void place(struct session *session, unsigned int i, struct entry entry)
+static void place(unsigned int i, struct entry entry)
 {
-	struct heap *heap = session->data;
-
-	heap->entries[i] = entry;
-	session->ops[entry.number].handle = i;
+	heap[i] = entry;
+	ops[entry.number].handle = i;
 }
 
 /* Move @entry up from index @i until its parent is not later. */
-static void sift_up(struct session *session, unsigned int i, struct entry entry)
+static void sift_up(unsigned int i, struct entry entry)
 {
-	struct heap *heap = session->data;
-
-	while (i && heap->entries[(i - 1) / 2].deadline > entry.deadline) {
-		place(session, i, heap->entries[(i - 1) / 2]);
+	while (i && heap[(i - 1) / 2].deadline > entry.deadline) {
+		place(i, heap[(i - 1) / 2]);
 		i = (i - 1) / 2;
 	}
-	place(session, i, entry);
+	place(i, entry);
 }
 
-static void sift_down(struct session *session, unsigned int i, struct entry entry)
+static void sift_down(unsigned int i, struct entry entry)
 {
-	struct heap *heap = session->data;
-
 	for (;;) {
 		unsigned int child = 2 * i + 1;
 
-		if (child + 1 < heap->nr &&
-		    heap->entries[child + 1].deadline < heap->entries[child].deadline)
+		if (child + 1 < nr_entries && heap[child + 1].deadline < heap[child].deadline)
 			child++;
-		if (child >= heap->nr || heap->entries[child].deadline >= entry.deadline)
+		if (child >= nr_entries || heap[child].deadline >= entry.deadline)
 			break;
-		place(session, i, heap->entries[child]);
+		place(i, heap[child]);
 		i = child;
 	}
-	place(session, i, entry);
+	place(i, entry);
 }
 
 /* Insert @entry at the free index @i, and move it up or down. */
-static void sift(struct session *session, unsigned int i, struct entry entry)
+static void sift(unsigned int i, struct entry entry)
 {
-	struct heap *heap = session->data;
-
-	if (i && heap->entries[(i - 1) / 2].deadline > entry.deadline)
-		sift_up(session, i, entry);
+	if (i && heap[(i - 1) / 2].deadline > entry.deadline)
+		sift_up(i, entry);
 	else
-		sift_down(session, i, entry);
+		sift_down(i, entry);
 }
 
-static void take_out(struct session *session, unsigned int i)
+static void take_out(unsigned int i)
 {
-	struct heap *heap = session->data;
-
-	heap->nr--;
-	if (i < heap->nr)
-		sift(session, i, heap->entries[heap->nr]);
+	nr_entries--;
+	if (i < nr_entries)
+		sift(i, heap[nr_entries]);
 }
 
 /* Avoid the system call if the top has not changed. */
-static int arm(struct heap *heap)
+static int arm(void)
 {
-	uint64_t top = heap->nr ? heap->entries[0].deadline : 0;
+	uint64_t top = nr_entries ? heap[0].deadline : 0;
 	struct itimerspec to = { .it_value = to_timespec(top) };
 
-	if (top == heap->armed)
+	if (top == armed)
 		return 0;
-	heap->armed = top;
-	return timerfd_settime(heap->fd, TFD_TIMER_ABSTIME, &to, NULL) ? -errno : 0;
+	armed = top;
+	return timerfd_settime(fd, TFD_TIMER_ABSTIME, &to, NULL) ? -errno : 0;
 }
 
 static int add(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
-	struct heap *heap = session->data;
 	int error = 0;
 
 	for (unsigned int i = 0; i < nr && !error; i++) {
-		struct entry entry = { session->ops[numbers[i]].deadline, numbers[i] };
-
-		sift_up(session, heap->nr++, entry);
-		error = arm(heap);
+		sift_up(nr_entries++, (struct entry){ ops[numbers[i]].deadline, numbers[i] });
+		error = arm();
 	}
 	return error;
 }
@@ -147,10 +117,9 @@ static int cancel(struct session *session, const uint32_t *numbers, unsigned int
 	int error = 0;
 
 	for (unsigned int i = 0; i < nr && !error; i++) {
-		take_out(session, session->ops[numbers[i]].handle);
-		error = arm(session->data);
-		if (!error)
-			error = ended(session, numbers[i]);
+		take_out(ops[numbers[i]].handle);
+		error = arm();
+		ended(session, numbers[i]);
 	}
 	return error;
 }
@@ -160,39 +129,36 @@ static int rearm(struct session *session, const uint32_t *numbers, unsigned int 
 	int error = 0;
 
 	for (unsigned int i = 0; i < nr && !error; i++) {
-		const struct op *op = &session->ops[numbers[i]];
-		struct entry entry = { op->deadline, numbers[i] };
+		const struct op *op = &ops[numbers[i]];
 
-		sift(session, op->handle, entry);
-		error = arm(session->data);
+		sift(op->handle, (struct entry){ op->deadline, numbers[i] });
+		error = arm();
 	}
 	return error;
 }
 
 static int take(struct session *session, unsigned int timeout_ms)
 {
-	struct heap *heap = session->data;
-	struct pollfd pollfd = { .fd = heap->fd, .events = POLLIN };
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
 	uint64_t expirations, now;
-	int error = 0;
 
 	if (poll(&pollfd, 1, timeout_ms) < 0)
 		return -errno;
-	if (read(heap->fd, &expirations, sizeof(expirations)) < 0)
+	if (read(fd, &expirations, sizeof(expirations)) < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	now = now_ns();
-	while (heap->nr && heap->entries[0].deadline <= now && !error) {
-		uint32_t number = heap->entries[0].number;
+	while (nr_entries && heap[0].deadline <= now) {
+		uint32_t number = heap[0].number;
 
-		take_out(session, 0);
-		error = expired(session, number, now);
+		take_out(0);
+		expired(session, number, now);
 	}
-	return error ? error : arm(heap);
+	return arm();
 }
 
 const struct contender peer = {
 	.name = "heap_timerfd",
-	.batch = BATCH,
+	.batch = 1,
 	.open = open_heap,
 	.add = add,
 	.cancel = cancel,
@@ -201,4 +167,4 @@ const struct contender peer = {
 	.close = close_heap,
 };
 
-PEER_WITHOUT_KEYS(false);
+const struct peer_traits peer_traits;

@@ -137,7 +137,9 @@ static uint64_t cpu_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(peer_in_kernel || given ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &now);
+	if (peer_traits.in_kernel || given)
+		return now_ns();
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
 }
 
@@ -147,7 +149,7 @@ static uint64_t memory_used(void)
 	struct sysinfo info;
 	FILE *file;
 
-	if (peer_in_kernel) {
+	if (peer_traits.in_kernel) {
 		sysinfo(&info);
 		return (info.totalram - info.freeram) * info.mem_unit;
 	}
@@ -166,7 +168,7 @@ static uint64_t switches(void)
 	char line[64];
 	FILE *file;
 
-	if (!peer_in_kernel) {
+	if (!peer_traits.in_kernel) {
 		getrusage(RUSAGE_SELF, &usage);
 		return usage.ru_nvcsw;
 	}
@@ -178,6 +180,13 @@ static uint64_t switches(void)
 		failure("cannot read /proc/stat");
 	fclose(file);
 	return nr;
+}
+
+static void cancel(const uint32_t *numbers, unsigned int nr)
+{
+	check(peer.cancel(&session, numbers, nr), "cancel");
+	if (peer.settle)
+		check(peer.settle(&session, nr), "settle");
 }
 
 static struct watch **bucket(uint64_t key)
@@ -221,9 +230,7 @@ static void signal_in_table(uint64_t key)
 	if (--waits[number].missing)
 		return;
 	unwatch_keys(number);
-	check(peer.cancel(&session, &number, 1), "cancel");
-	if (peer.settle)
-		check(peer.settle(&session, 1), "settle");
+	cancel(&number, 1);
 }
 
 static void add_some(const uint32_t *numbers, unsigned int nr)
@@ -243,11 +250,12 @@ static void add_some(const uint32_t *numbers, unsigned int nr)
 		waits[numbers[i]] = (struct wait){ next_key, need };
 		keys[i] = next_key;
 		next_key += KEYS;
-		if (!peer_watch)
+		if (!peer_traits.watch)
 			watch_keys(numbers[i]);
 	}
-	check(need && peer_watch ? peer_watch(&session, numbers, keys, nr, need) :
-				   peer.add(&session, numbers, nr), "add");
+	check(need && peer_traits.watch ?
+	      peer_traits.watch(&session, numbers, keys, nr, need) :
+	      peer.add(&session, numbers, nr), "add");
 }
 
 static void fill(void)
@@ -280,15 +288,15 @@ static void end(const uint32_t *numbers, unsigned int nr)
 	for (j = 0; j < need; j++) {
 		for (i = 0; i < nr; i++) {
 			keys[i] = waits[numbers[i]].key + j;
-			if (!peer_watch)
+			if (!peer_traits.watch)
 				signal_in_table(keys[i]);
 		}
-		if (peer_watch)
-			check(peer_signal(&session, keys, nr), "signal");
+		if (peer_traits.watch)
+			check(peer_traits.signal(&session, keys, nr), "signal");
 	}
 	if (!need)
-		check(peer.cancel(&session, numbers, nr), "cancel");
-	if (peer.settle && (!need || peer_watch))
+		cancel(numbers, nr);
+	else if (peer.settle)
 		check(peer.settle(&session, nr), "settle");
 	if (completions - before != nr)
 		failure("%s: %llu of %u items ended", peer.name,
@@ -320,9 +328,9 @@ static uint64_t steps(unsigned int operations)
 	unsigned int done = 0, left = round;
 
 	while (done < operations) {
-		step(peer_batch);
-		done += peer_batch;
-		left -= peer_batch;
+		step(peer.batch);
+		done += peer.batch;
+		left -= peer.batch;
 		if (!left) {
 			check(peer.take(&session, 0), "take");
 			peer_now = now_ns();
@@ -350,9 +358,7 @@ static void measure_late(void)
 		for (; twin < session.nr && now_ns() >= due; due += NSEC_PER_MSEC) {
 			add_late(number++);
 			add_late(twin);
-			check(peer.cancel(&session, &twin, 1), "cancel");
-			if (peer.settle)
-				check(peer.settle(&session, 1), "settle");
+			cancel(&twin, 1);
 			twin++;
 		}
 		check(peer.take(&session, 1), "take");
@@ -445,14 +451,14 @@ int main(int argc, char **argv)
 
 	start = memory_used();
 	peer_now = now_ns();
-	if (need && !peer_watch) {
+	if (need && !peer_traits.watch) {
 		for (table_mask = 1; table_mask < KEYS * pending; table_mask *= 2)
 			;
 		table = zeroed(table_mask--, sizeof(*table));
 		watches = zeroed(KEYS * pending, sizeof(*watches));
 	}
 	fill();
-	if (!peer_in_kernel || pending >= LEAST_IN_KERNEL)
+	if (!peer_traits.in_kernel || pending >= LEAST_IN_KERNEL)
 		report("bytes", "bytes", ((double)memory_used() - start) / pending);
 
 	steps(operations / 4);
@@ -465,7 +471,7 @@ int main(int argc, char **argv)
 		report_late();
 		idle(seconds);
 	}
-	if (peer_in_kernel)
+	if (peer_traits.in_kernel)
 		measure_system_calls();
 	else
 		measure_clock();

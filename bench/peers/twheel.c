@@ -154,9 +154,8 @@ const struct contender peer = {
 	.close = close_twheel,
 };
 
-const unsigned int peer_batch = BATCH;
-const bool peer_in_kernel = true;
-int (*const peer_watch)(struct session *session, const uint32_t *ops, const uint64_t *keys,
-			unsigned int nr, unsigned int need) = watch;
-int (*const peer_signal)(struct session *session, const uint64_t *keys, unsigned int nr) =
-	signal_keys;
+const struct peer_traits peer_traits = {
+	.in_kernel = true,
+	.watch = watch,
+	.signal = signal_keys,
+};

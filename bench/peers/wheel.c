@@ -147,7 +147,7 @@ static void close_wheel(struct session *session)
 
 const struct contender peer = {
 	.name = LAZY ? "wheel_lazy" : "wheel_eager",
-	.batch = BATCH,
+	.batch = 1,
 	.open = open_wheel,
 	.add = add,
 	.cancel = cancel,
@@ -156,4 +156,4 @@ const struct contender peer = {
 	.close = close_wheel,
 };
 
-PEER_WITHOUT_KEYS(false);
+const struct peer_traits peer_traits;
