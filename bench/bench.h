@@ -10,14 +10,19 @@
 
 /**
  * struct bench_config - configuration of a run, from the module parameters
+ * @suite: the suite
+ * @only: comma-separated list of contenders, or contender/case, to run; NULL for all
  * @nr: number of pending timers or operations
  * @reps: number of repetitions per contender, including a discarded first one
  * @seed: seed of the random numbers
  * @quick: run only a short functional check
- * @exact: the clock counts instructions
+ * @exact: the clock counts instructions; the first repetition is not reported, since it includes
+ *	the set-up of what is created at first use
  * @ahead_ns: time from the first add to the expiry of the bucket, set by the suite irqs_off
  */
 struct bench_config {
+	char		*suite;
+	char		*only;
 	unsigned int	nr;
 	unsigned int	reps;
 	u64		seed;
@@ -26,7 +31,8 @@ struct bench_config {
 	u64		ahead_ns;
 };
 
-void bench_report(const char *suite, bool exact, const char *only);
+extern struct bench_config bench_config;
+
 void bench_repetition(unsigned int rep);
 bool bench_wanted(const char *of, const char *variant);
 void bench_sample(const char *variant, const char *of, const char *figure, u64 pending,

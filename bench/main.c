@@ -20,28 +20,29 @@
 
 #include "bench.h"
 
-static char *suite = "timer";
-module_param(suite, charp, 0444);
+struct bench_config bench_config = {
+	.suite	= "timer",
+	.nr	= 1000000,
+	.reps	= 5,
+	.seed	= 1,
+};
+
+module_param_named(suite, bench_config.suite, charp, 0444);
 MODULE_PARM_DESC(suite, "suite to run (default timer)");
 
-static unsigned int reps = 5;
-module_param(reps, uint, 0444);
+module_param_named(reps, bench_config.reps, uint, 0444);
 MODULE_PARM_DESC(reps, "repetitions per contender of a suite (default 5)");
 
-static bool exact;
-module_param(exact, bool, 0444);
+module_param_named(exact, bench_config.exact, bool, 0444);
 MODULE_PARM_DESC(exact, "the clock counts instructions: report them, and discard a first repetition of each suite (default no)");
 
-static char *only;
-module_param(only, charp, 0444);
+module_param_named(only, bench_config.only, charp, 0444);
 MODULE_PARM_DESC(only, "comma-separated list of contenders, or contender/case, to run in a suite (default all)");
 
-static bool quick;
-module_param(quick, bool, 0444);
+module_param_named(quick, bench_config.quick, bool, 0444);
 MODULE_PARM_DESC(quick, "skip the long parts of a suite (default no)");
 
-static unsigned int nr = 1000000;
-module_param(nr, uint, 0444);
+module_param_named(nr, bench_config.nr, uint, 0444);
 MODULE_PARM_DESC(nr, "number of timers or operations (default 1000000)");
 
 static const struct {
@@ -58,28 +59,22 @@ static const struct {
 /* The last line marks a complete suite. */
 static int __init bench_init(void)
 {
-	const struct bench_config config = {
-		.nr		= nr,
-		.reps		= reps + exact,
-		.seed		= 1,
-		.quick		= quick,
-		.exact		= exact,
-	};
+	struct bench_config *config = &bench_config;
 	unsigned int i;
 	int err;
 
-	bench_report(suite, exact, only);
-	for (i = 0; i < ARRAY_SIZE(suites) && nr && reps; i++) {
-		if (strcmp(suites[i].name, suite))
+	for (i = 0; i < ARRAY_SIZE(suites) && config->nr && config->reps; i++) {
+		if (strcmp(suites[i].name, config->suite))
 			continue;
+		config->reps += config->exact;
 		/* Everything of a suite runs on one CPU. */
 		set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
-		err = suites[i].run(&config);
+		err = suites[i].run(config);
 		if (!err)
-			pr_info("end suite=%s\n", suite);
+			pr_info("end suite=%s\n", config->suite);
 		return err;
 	}
-	pr_err("no such suite: suite=%s nr=%u reps=%u\n", suite, nr, reps);
+	pr_err("no such suite: suite=%s nr=%u reps=%u\n", config->suite, config->nr, config->reps);
 	return -EINVAL;
 }
 

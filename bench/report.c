@@ -14,34 +14,17 @@
 
 #include "bench.h"
 
-static const char *suite, *time_unit = "ns";
-static const char *wanted;
-static bool discarded, discarding;
-
-/**
- * bench_report - configure the reports
- * @name: name of the suite
- * @exact: times are numbers of instructions, and the first repetition is not reported, since it
- *	includes the set-up of what is created at first use
- * @only: comma-separated list of "contender" or "contender/case", or NULL for all
- */
-void bench_report(const char *name, bool exact, const char *only)
-{
-	suite = name;
-	time_unit = exact ? "instructions" : "ns";
-	discarded = exact;
-	wanted = only;
-}
+static bool discarding;
 
 void bench_repetition(unsigned int rep)
 {
-	discarding = discarded && !rep;
+	discarding = bench_config.exact && !rep;
 }
 
 /* Whether a case of a contender is to run. */
 bool bench_wanted(const char *of, const char *variant)
 {
-	const char *at = wanted;
+	const char *at = bench_config.only;
 	size_t length;
 	char full[64];
 
@@ -52,7 +35,7 @@ bool bench_wanted(const char *of, const char *variant)
 			return true;
 		at = at[length] ? at + length + 1 : NULL;
 	}
-	return !wanted;
+	return !bench_config.only;
 }
 
 /**
@@ -73,7 +56,7 @@ void bench_sample(const char *variant, const char *of, const char *figure, u64 p
 	if (discarding)
 		return;
 	pr_info("sample suite=%s case=%s of=%s what=%s pending=%llu unit=%s value=%llu.%03u\n",
-		suite, variant, of, figure, pending, unit, whole, fraction);
+		bench_config.suite, variant, of, figure, pending, unit, whole, fraction);
 }
 
 /* Report the average time of @nr operations, in ns or instructions; nothing without any. */
@@ -81,7 +64,9 @@ void bench_sample_ns(const char *variant, const char *of, const char *figure, u6
 		     u64 nr)
 {
 	if (nr)
-		bench_sample(variant, of, figure, pending, time_unit, div64_u64(ns * 1000, nr));
+		bench_sample(variant, of, figure, pending,
+			     bench_config.exact ? "instructions" : "ns",
+			     div64_u64(ns * 1000, nr));
 }
 
 /* Report that a figure is not measured; @reason is words-joined-by-dashes. */
@@ -89,7 +74,7 @@ void bench_skip(const char *variant, const char *of, const char *figure, u64 pen
 		const char *reason)
 {
 	pr_info("skip suite=%s case=%s of=%s what=%s pending=%llu reason=%s\n",
-		suite, variant, of, figure, pending, reason);
+		bench_config.suite, variant, of, figure, pending, reason);
 }
 
 /* Report incorrect behaviour. Return: -EIO, as the return value of the suite. */
