@@ -76,19 +76,6 @@ static const struct timer_case heartbeat = {
 #define EARLIER_FROM_NS	(15 * NSEC_PER_SEC)
 #define EARLIER_TO_NS	(25 * NSEC_PER_SEC)
 
-/* Number of operations in a sample, and their total times. */
-struct timer_sums {
-	u64	nr;
-	u64	add_ns;
-	u64	cancel_ns;
-	u64	rearm_ns;
-};
-
-static u32 block_of(u32 nr)
-{
-	return max(nr / BLOCK_SHARE, BLOCK_MIN);
-}
-
 static u32 ops_of(const struct bench_config *config)
 {
 	return config->quick ? OPS_QUICK : OPS;
@@ -108,23 +95,6 @@ static u64 some_rearm(struct timer_set *set, u32 from, u32 nr)
 static void pick(struct timer_set *set)
 {
 	timer_set_shuffle(set, set->nr, set->nr + set->block);
-}
-
-/*
- * Timers of a block are pending before they are re-armed or cancelled, but not before
- * they are added.
- */
-static void round_of_blocks(struct timer_set *set, const struct timer_case *c,
-			    struct timer_sums *sums)
-{
-	timer_set_delays(set, set->block, c->from_ns, c->to_ns);
-	sums->add_ns += timer_set_add(set, set->nr, set->block);
-	pick(set);
-	sums->rearm_ns += some_rearm(set, set->nr, set->block);
-	pick(set);
-	sums->cancel_ns += timer_set_cancel(set, set->nr, set->block);
-	sums->nr += set->block;
-	cond_resched();
 }
 
 /* Add the timers that stay pending. Returns false if this takes too long. */
@@ -152,44 +122,48 @@ static int depopulate(struct timer_set *set)
 	return timer_set_check(set);
 }
 
-static int case_run(struct timer_set *set, const struct timer_case *c,
-		    const struct bench_config *config)
+/*
+ * Timers of a block are pending before they are re-armed or cancelled, but not before
+ * they are added.
+ */
+static int mixed_run(struct timer_set *set, const struct bench_config *config)
 {
 	const char *of = set->contender->name;
-	struct timer_sums sums = {};
+	u64 done = 0, add_ns = 0, cancel_ns = 0, rearm_ns = 0;
 
-	if (!bench_wanted(of, c->name))
+	if (!bench_wanted(of, mixed.name))
 		return 0;
 	timer_set_init(set, false);
-	if (!populate(set, c))
+	if (!populate(set, &mixed))
 		return depopulate(set);
-	while (sums.nr < ops_of(config))
-		round_of_blocks(set, c, &sums);
-	bench_sample_ns(c->name, of, "add", set->nr, sums.add_ns, sums.nr);
-	bench_sample_ns(c->name, of, "cancel", set->nr, sums.cancel_ns, sums.nr);
-	bench_sample_ns(c->name, of, "rearm", set->nr, sums.rearm_ns, sums.nr);
-	return depopulate(set);
-}
-
-/* Swap each timer with one of the next JITTER timers. */
-static void overtake(struct timer_set *set, void **item, u32 nr)
-{
-	u32 i, other;
-
-	for (i = 0; i + JITTER < nr; i++) {
-		other = i + bench_between(&set->random, 0, JITTER);
-		swap(item[i], item[other]);
+	while (done < ops_of(config)) {
+		timer_set_delays(set, set->block, mixed.from_ns, mixed.to_ns);
+		add_ns += timer_set_add(set, set->nr, set->block);
+		pick(set);
+		rearm_ns += some_rearm(set, set->nr, set->block);
+		pick(set);
+		cancel_ns += timer_set_cancel(set, set->nr, set->block);
+		done += set->block;
+		cond_resched();
 	}
+	bench_sample_ns(mixed.name, of, "add", set->nr, add_ns, done);
+	bench_sample_ns(mixed.name, of, "cancel", set->nr, cancel_ns, done);
+	bench_sample_ns(mixed.name, of, "rearm", set->nr, rearm_ns, done);
+	return depopulate(set);
 }
 
 /* Run a block of requests. item[-1] is not pending before, and item[nr - 1] not after this. */
 static u64 some_pairs(struct timer_set *set, void **item, u32 nr)
 {
 	const struct timer_run run = { item, set->delay, nr };
+	u32 i, other, done;
 	u64 begin, ns;
-	u32 done;
 
-	overtake(set, item, nr);
+	/* Swap each timer with one of the next JITTER timers. */
+	for (i = 0; i + JITTER < nr; i++) {
+		other = i + bench_between(&set->random, 0, JITTER);
+		swap(item[i], item[other]);
+	}
 	timer_set_delays(set, nr, pairs.from_ns, pairs.to_ns);
 	begin = ktime_get_ns();
 	done = set->contender->pairs(&run);
@@ -265,15 +239,11 @@ static int contender_run(const struct timer_contender *contender,
 	struct timer_set set;
 	int err;
 
-	err = timer_set_make(&set, contender, config->nr, block_of(config->nr),
-			     config->seed + rep);
+	err = timer_set_make(&set, contender, config->nr,
+			     max(config->nr / BLOCK_SHARE, BLOCK_MIN), config->seed + rep);
 	if (err)
 		return err;
-	err = case_run(&set, &mixed, config);
-	if (!err)
-		err = pairs_run(&set, config);
-	if (!err)
-		err = heartbeat_run(&set, config);
+	err = mixed_run(&set, config) ?: pairs_run(&set, config) ?: heartbeat_run(&set, config);
 	timer_set_free(&set);
 	return err ?: timer_expire(contender, config, rep);
 }

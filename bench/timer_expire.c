@@ -63,16 +63,6 @@ struct window {
 	u64		release_ns;
 };
 
-static u64 items_sum(const struct timer_set *set)
-{
-	u64 sum = 0;
-	u32 i;
-
-	for (i = 0; i < set->nr; i++)
-		sum += (unsigned long)set->item[i];
-	return sum;
-}
-
 /* With softirqs disabled, sleeping is not possible. */
 static void spin_until(u64 ns)
 {
@@ -100,21 +90,15 @@ static bool hold_over(const struct timer_set *set, const struct window *window)
 
 static int expire_check(const struct timer_set *set, u64 early)
 {
-	if (!early && timer_fired.nr == set->nr && timer_fired.sum == items_sum(set))
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < set->nr; i++)
+		sum += (unsigned long)set->item[i];
+	if (!early && timer_fired.nr == set->nr && timer_fired.sum == sum)
 		return 0;
 	return bench_failure("%s: %llu of %u called, %llu early, or some called twice",
 			     set->contender->name, timer_fired.nr, set->nr, early);
-}
-
-static void expire_report(const struct timer_set *set, const struct window *window, u64 ns,
-			  u64 moves)
-{
-	const char *of = set->contender->name;
-
-	bench_sample_ns(window->name, of, "expire", set->nr, ns, set->nr);
-	if (set->contender->moves)
-		bench_sample(window->name, of, "moves", set->nr, "ratio",
-			     div_u64(moves * 1000, set->nr));
 }
 
 static void expire_skip(const struct timer_set *set, const struct window *window,
@@ -123,15 +107,11 @@ static void expire_skip(const struct timer_set *set, const struct window *window
 	bench_skip(window->name, set->contender->name, "expire", set->nr, reason);
 }
 
-static u64 moves_of(const struct timer_set *set)
-{
-	return set->contender->moves ? set->contender->moves() : 0;
-}
-
 /* Measure the expiry of all timers. They have been added. */
 static int expire_go(struct timer_set *set, const struct window *window)
 {
-	u64 early, begin, moves = moves_of(set);
+	const char *of = set->contender->name;
+	u64 early, begin, moves = set->contender->moves ? set->contender->moves() : 0;
 
 	if (!hold_over(set, window)) {
 		set->contender->release();
@@ -144,7 +124,10 @@ static int expire_go(struct timer_set *set, const struct window *window)
 	wait_for_completion_timeout(&timer_fired.all, STUCK);
 	if (expire_check(set, early))
 		return -EIO;
-	expire_report(set, window, timer_fired.end_ns - begin, moves_of(set) - moves);
+	bench_sample_ns(window->name, of, "expire", set->nr, timer_fired.end_ns - begin, set->nr);
+	if (set->contender->moves)
+		bench_sample(window->name, of, "moves", set->nr, "ratio",
+			     div_u64((set->contender->moves() - moves) * 1000, set->nr));
 	return 0;
 }
 

@@ -32,21 +32,8 @@ void timer_fired_last(void)
 	complete(&timer_fired.all);
 }
 
-static int items_alloc(struct timer_set *set)
-{
-	u32 i, total = set->nr + set->block;
-
-	for (i = 0; i < total; i++) {
-		set->item[i] = kmem_cache_alloc(set->cache, GFP_KERNEL);
-		if (!set->item[i])
-			return -ENOMEM;
-		if (i % CHUNK == 0)
-			cond_resched();
-	}
-	return 0;
-}
-
-static void items_free(struct timer_set *set)
+/* Also called after a partial allocation. */
+static void set_free(struct timer_set *set)
 {
 	u32 i, total = set->nr + set->block;
 
@@ -55,12 +42,6 @@ static void items_free(struct timer_set *set)
 		if (i % CHUNK == 0)
 			cond_resched();
 	}
-}
-
-/* Also called after a partial allocation. */
-static void set_free(struct timer_set *set)
-{
-	items_free(set);
 	kmem_cache_destroy(set->cache);
 	vfree(set->item);
 	vfree(set->delay);
@@ -68,14 +49,21 @@ static void set_free(struct timer_set *set)
 
 static int set_alloc(struct timer_set *set)
 {
-	u32 total = set->nr + set->block;
+	u32 i, total = set->nr + set->block;
 
 	set->item = vcalloc(total, sizeof(*set->item));
 	set->delay = vcalloc(total, sizeof(*set->delay));
 	set->cache = kmem_cache_create("twheel_bench", set->contender->size, 0, 0, NULL);
 	if (!set->item || !set->delay || !set->cache)
 		return -ENOMEM;
-	return items_alloc(set);
+	for (i = 0; i < total; i++) {
+		set->item[i] = kmem_cache_alloc(set->cache, GFP_KERNEL);
+		if (!set->item[i])
+			return -ENOMEM;
+		if (i % CHUNK == 0)
+			cond_resched();
+	}
+	return 0;
 }
 
 /* Swap each timer from @first to @end - 1, last one first, with a random one at or before it. */
