@@ -348,6 +348,13 @@ static void add_late(uint32_t number)
 	check(peer.add(&session, &number, 1), "add");
 }
 
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* Each timeout has a twin that is cancelled: if it expires, it is not pending. */
 static void measure_late(void)
 {
@@ -366,17 +373,6 @@ static void measure_late(void)
 			failure("%s: %u of %u timeouts expired", peer.name, session.expired,
 				nr_late);
 	}
-}
-
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static void report_late(void)
-{
 	qsort(late, nr_late, sizeof(*late), by_value);
 	report("late_p50", "us", late[nr_late / 2] / 1e3);
 	report("late_p99", "us", late[nr_late * 99 / 100] / 1e3);
@@ -396,23 +392,20 @@ static void idle(double seconds)
 	report("wakeups", "per_second", nr ? (nr - 1) / seconds : 0);
 }
 
-/* To tell how much of the other figures they are. */
-static void measure_system_calls(void)
+/* To tell how much of the other figures system calls, or readings of the clock, are. */
+static void measure_overhead(void)
 {
+	const unsigned int nr = peer_traits.in_kernel ? 1000 : 100000;
 	uint64_t start = now_ns();
 
-	for (unsigned int i = 0; i < 1000; i++)
-		syscall(SYS_getppid);
-	report("system_call", "ns", (now_ns() - start) / 1e3);
-}
-
-static void measure_clock(void)
-{
-	uint64_t start = now_ns();
-
-	for (unsigned int i = 0; i < 100000; i++)
-		now_ns();
-	report("clock", "ns", (now_ns() - start) / 1e5);
+	for (unsigned int i = 0; i < nr; i++) {
+		if (peer_traits.in_kernel)
+			syscall(SYS_getppid);
+		else
+			now_ns();
+	}
+	report(peer_traits.in_kernel ? "system_call" : "clock", "ns",
+	       (double)(now_ns() - start) / nr);
 }
 
 /* In memory that counts as used from now on. */
@@ -468,13 +461,9 @@ int main(int argc, char **argv)
 	/* The cost of a few nanoseconds is all that those with the time given are for. */
 	if (!given) {
 		measure_late();
-		report_late();
 		idle(seconds);
 	}
-	if (peer_traits.in_kernel)
-		measure_system_calls();
-	else
-		measure_clock();
+	measure_overhead();
 	peer.close(&session);
 	puts("end suite=peers");
 	return 0;
