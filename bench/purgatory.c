@@ -75,11 +75,6 @@ struct way {
 	int			(*end)(const u32 *ids, u32 nr);
 };
 
-static u32 block_of(const struct bench_config *config)
-{
-	return clamp_t(u32, config->nr / BLOCK_PART, 1, BLOCK_MAX);
-}
-
 static u32 sample_of(const struct bench_config *config)
 {
 	return config->quick ? SAMPLE_QUICK : SAMPLE;
@@ -358,7 +353,7 @@ static int unique_keys(const char *variant, unsigned int nr_keys)
 int purgatory_suite(const struct bench_config *config)
 {
 	run.config = config;
-	run.block = block_of(config);
+	run.block = clamp_t(u32, config->nr / BLOCK_PART, 1, BLOCK_MAX);
 	return unique_keys("keys0", 0) ?: unique_keys("keys1", 1) ?: unique_keys("keys3", 3) ?:
 	       cells_case(config);
 }
