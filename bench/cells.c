@@ -90,29 +90,13 @@ static int cells_add(u32 nr, u64 deadline)
 	return err;
 }
 
-/* Move all deadlines later, as a program does. */
-static void cells_touch(u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		atomic64_add(LATER_NS >> TWHEEL_CELL_SHIFT, &run.word[i]);
-}
-
-static void hold_until(u64 ns)
-{
-	preempt_disable();
-	while (ktime_get_ns() < ns)
-		cpu_relax();
-	preempt_enable();
-}
-
 /* The timers move to level 0 at @slot, and are due half a slot later. */
 static int measure(const char *figure, const struct bench_config *config, u64 slot, bool due)
 {
 	u64 at = due ? slot + SLOT_NS / 2 : slot;
 	struct twheel_stats stats;
 	int err;
+	u32 i;
 
 	init_completion(&run.marked);
 	err = cells_add(config->nr, slot + SLOT_NS / 2) ?: mark_add(0, at - TICK_NS) ?:
@@ -130,8 +114,13 @@ static int measure(const char *figure, const struct bench_config *config, u64 sl
 		bench_skip("cells", "twheel", figure, config->nr, "cascade-too-long");
 		return 0;
 	}
-	cells_touch(config->nr);
-	hold_until(at + 2 * TICK_NS);
+	/* Move all deadlines later, as a program does. */
+	for (i = 0; i < config->nr; i++)
+		atomic64_add(LATER_NS >> TWHEEL_CELL_SHIFT, &run.word[i]);
+	preempt_disable();
+	while (ktime_get_ns() < at + 2 * TICK_NS)
+		cpu_relax();
+	preempt_enable();
 	if (!wait_for_completion_timeout(&run.marked, 60 * HZ))
 		return -ETIMEDOUT;
 	twheel_get_stats(run.wheel, &stats);

@@ -35,16 +35,6 @@ static bool op_early(u64 deadline)
 	return deadline > ops->clock;
 }
 
-static void ops_expired(void)
-{
-	struct bench_ops *ops = &bench_ops;
-
-	if (ops->expiring && !--ops->expiring) {
-		ops->clock = ktime_get_ns();
-		complete(&ops->expired);
-	}
-}
-
 static void op_ended(struct twheel_op *op)
 {
 	struct bench_op *o = container_of(op, struct bench_op, op);
@@ -62,8 +52,10 @@ static void op_ended(struct twheel_op *op)
 		ops->ended++;
 		twheel_op_put(op);
 	}
-	if (result.reason == TWHEEL_REASON_EXPIRED)
-		ops_expired();
+	if (result.reason == TWHEEL_REASON_EXPIRED && ops->expiring && !--ops->expiring) {
+		ops->clock = ktime_get_ns();
+		complete(&ops->expired);
+	}
 }
 
 /*

@@ -192,15 +192,6 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report_late(void)
-{
-	u32 nr = run.nr_late;
-
-	sort(run.late, nr, sizeof(*run.late), compare, NULL);
-	report("late_p50", "us", run.late[nr / 2]);
-	report("late_p99", "us", run.late[nr * 99 / 100]);
-}
-
 /* Add a timeout of 50 ms each millisecond. */
 static int measure_late(struct late_timer *late)
 {
@@ -217,7 +208,9 @@ static int measure_late(struct late_timer *late)
 		usleep_range(1000, 1100);
 	if (err || run.nr_late < i)
 		return bench_failure("peers: error %d, %u of %u expired", err, run.nr_late, i);
-	report_late();
+	sort(run.late, i, sizeof(*run.late), compare, NULL);
+	report("late_p50", "us", run.late[i / 2]);
+	report("late_p99", "us", run.late[i * 99 / 100]);
 	return 0;
 }
 

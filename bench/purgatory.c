@@ -210,34 +210,25 @@ static u32 due_at_once(void)
 	return max(run.block, DUE_MIN);
 }
 
-/* Add operations that are due at one tick. @in_time is false if this took too long. */
-static int add_due(u32 nr, bool *in_time)
-{
-	struct twheel_watch_spec specs[OPS_KEYS_MAX];
-	u64 deadline = twheel_deadline(run.ahead_ns);
-	int err = 0;
-	u32 i;
-
-	for (i = 0; i < nr && !err; i++) {
-		ops_unique_keys(specs, bench_ops.nr_keys, run.config->nr + i);
-		err = ops_add(NULL, specs, deadline);
-	}
-	*in_time = ktime_get_ns() < deadline;
-	return err;
-}
-
-/* Let a block of additional operations expire. Skip the result if the adds took too long. */
+/* Let additional operations expire at one tick. Skip the result if the adds took too long. */
 static int expire_block(u32 nr, u64 *ns, u64 *intervals)
 {
+	u64 deadline = twheel_deadline(run.ahead_ns);
+	struct twheel_watch_spec specs[OPS_KEYS_MAX];
 	struct bench_ops *ops = &bench_ops;
 	bool in_time;
-	int err;
+	int err = 0;
+	u32 i;
 
 	ops->expected = TWHEEL_REASON_EXPIRED;
 	ops->expiring = nr;
 	ops->first = 0;
 	reinit_completion(&ops->expired);
-	err = add_due(nr, &in_time);
+	for (i = 0; i < nr && !err; i++) {
+		ops_unique_keys(specs, ops->nr_keys, run.config->nr + i);
+		err = ops_add(NULL, specs, deadline);
+	}
+	in_time = ktime_get_ns() < deadline;
 	if (err)
 		return err;
 	if (!wait_for_completion_timeout(&ops->expired, STUCK_SECONDS * HZ))
