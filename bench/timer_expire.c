@@ -131,14 +131,6 @@ static int expire_go(struct timer_set *set, const struct window *window)
 	return 0;
 }
 
-static void align(u64 lead)
-{
-	u64 to = round_up(ktime_get_ns() + NSEC_PER_MSEC + lead, SLOT_NS) - lead;
-
-	bench_sleep_until(to - NSEC_PER_MSEC);
-	spin_until(to);
-}
-
 static int window_run(struct timer_set *set, struct window *window, bool exact)
 {
 	u64 lead = LEAD_NS + (u64)set->nr * LEAD_EACH_NS, longest, now;
@@ -149,8 +141,11 @@ static int window_run(struct timer_set *set, struct window *window, bool exact)
 	timer_set_init(set, true);
 	longest = lead + window->length_ns;
 	timer_set_delays(set, set->nr, lead, longest);
-	if (exact)
-		align(lead);
+	if (exact) {
+		now = round_up(ktime_get_ns() + NSEC_PER_MSEC + lead, SLOT_NS) - lead;
+		bench_sleep_until(now - NSEC_PER_MSEC);
+		spin_until(now);
+	}
 	now = ktime_get_ns();
 	window->begin_ns = now + lead;
 	window->release_ns = now + longest + longest / AFTER_SHARE + AFTER_NS;
@@ -163,19 +158,13 @@ static int window_run(struct timer_set *set, struct window *window, bool exact)
 	return err;
 }
 
-static bool spread_wanted(const struct timer_contender *contender,
-			  const struct bench_config *config, unsigned int rep)
-{
-	if (config->exact)
-		return contender->sleeps;
-	return !config->quick && rep < SPREAD_REPS && config->nr >= SPREAD_MIN;
-}
-
 int timer_expire(const struct timer_contender *contender, const struct bench_config *config,
 		 unsigned int rep)
 {
 	struct window burst = { .name = "burst", .length_ns = 100 * NSEC_PER_MSEC };
 	struct window spread = { .name = "spread", .length_ns = 5 * NSEC_PER_SEC };
+	bool spread_wanted = config->exact ? contender->sleeps :
+			     !config->quick && rep < SPREAD_REPS && config->nr >= SPREAD_MIN;
 	struct timer_set set;
 	int err;
 
@@ -183,7 +172,7 @@ int timer_expire(const struct timer_contender *contender, const struct bench_con
 	if (err)
 		return err;
 	err = window_run(&set, &burst, config->exact);
-	if (!err && spread_wanted(contender, config, rep))
+	if (!err && spread_wanted)
 		err = window_run(&set, &spread, config->exact);
 	timer_set_free(&set);
 	return err;
