@@ -3,7 +3,6 @@
 #ifndef _TWHEEL_CELL_H
 #define _TWHEEL_CELL_H
 
-#include <sys/mman.h>
 #include "selftest.h"
 
 #define LIFE	(TWHEEL_CELL_TIME + 1)

@@ -4,7 +4,6 @@
  * those of the kernel, bad pointers, and valid input that resembles bad input.
  */
 #include <limits.h>
-#include <sys/utsname.h>
 #include "refused.h"
 
 TEST(program_name_matches_its_word_size)

@@ -5,7 +5,6 @@
  * An operation is charged to the cgroup that adds it.
  */
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mount.h>
 #include "named.h"
 

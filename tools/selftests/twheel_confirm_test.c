@@ -5,8 +5,6 @@
  * the first ones of their queue again.
  */
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
 #include "named.h"
 
 #define NAME	"confirm"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Notification of events: edge-triggered and exclusive wakeups of epoll. There are no signals. */
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include "named.h"
 
 FIXTURE_OF_A_FILE(epoll, twheel_open(O_NONBLOCK));

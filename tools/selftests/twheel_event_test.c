@@ -4,10 +4,8 @@
  * reads and poll, also while the file is closed.  twheel_clock_test covers the times of expiry.
  */
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include "selftest.h"
 
 FIXTURE_OF_A_FILE(private, twheel_open(O_NONBLOCK));

@@ -7,8 +7,6 @@
  * Machines differ too much for a limit in ms: the lateness is compared with that of rounds without
  * them.
  */
-#include <sched.h>
-#include <sys/wait.h>
 #include "cell.h"
 #include "named.h"
 

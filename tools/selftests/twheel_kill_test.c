@@ -7,7 +7,6 @@
  */
 #include <signal.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include "named.h"
 
 #define NAME		"killed"

@@ -6,8 +6,6 @@
  */
 #include <linux/userfaultfd.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include "named.h"
 
 #define NAME	"stuck"

@@ -5,7 +5,6 @@
  * their adds belong to the file, and outlive the ring; a multishot read of the file delivers their
  * events. RING=1 makes the calls of the other programs such commands.
  */
-#include <sys/mman.h>
 #include "cell.h"
 #include "refused.h"
 
