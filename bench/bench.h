@@ -17,7 +17,7 @@
  * @seed: seed of the random numbers
  * @quick: run only a short functional check
  * @exact: the clock counts instructions; the first repetition is not reported, since it includes
- *	the set-up of what is created at first use
+ *	the set-up at first use
  * @ahead_ns: time from the first add to the expiry of the bucket, set by the suite irqs_off
  */
 struct bench_config {

@@ -41,7 +41,7 @@ DEFAULT_FOLDER ". Each line has the arguments of 'twheelctl create',\n"
 "\n"
 "Exits with the status of the first failure.\n";
 
-/* Reports what is skipped, and why. The first outcome is that of the command. */
+/* Reports a skipped line or file. The first outcome is that of the command. */
 __attribute__((format(printf, 3, 4)))
 static void refuse(struct command_line *line, enum outcome outcome, const char *format, ...)
 {
